@@ -20,7 +20,7 @@ import (
 )
 
 func adoptCommand(in *invocation) *cobra.Command {
-	o := adoptOptions{where: place{in: in}, config: configPath{in: in}}
+	o := adoptOptions{where: repoFlags{in: in}, config: configPath{in: in}}
 	cmd := &cobra.Command{
 		Use:   "adopt [HEAD]",
 		Short: "Show what taking live objects over from another tool would change",
@@ -47,13 +47,13 @@ Exit codes: 0 nothing but ownership, 1 it would change or leave something, 2 an 
 	outputFlag(cmd, &o.output, formatText, formatName, formatJSON, formatYAML)
 	configFlag(cmd, &o.config)
 	cmd.Flags().StringVar(&o.unit, "unit", "", "only this unit, or the units below this folder")
-	cmd.Flags().StringVar(&o.target, "target", "", "only this target (cluster/cell), or the targets of this cluster")
+	targetFlag(cmd, &o.target)
 	return cmd
 }
 
 // adoptOptions are the flags of swell adopt.
 type adoptOptions struct {
-	where                place
+	where                repoFlags
 	config               configPath
 	output, unit, target string
 }

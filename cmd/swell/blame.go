@@ -20,7 +20,7 @@ import (
 )
 
 func blameCommand(in *invocation) *cobra.Command {
-	where := place{in: in}
+	where := repoFlags{in: in}
 	var output, unit, target string
 	cmd := &cobra.Command{
 		Use:   "blame OBJECT [FIELD] [FOLDER | REVISION]",
@@ -98,7 +98,7 @@ Exit codes: 0 shown, 1 the unit has problems, 2 no such object or field.`,
 
 // blameArguments tells the field, which may be empty, from the folder or
 // revision.
-func (p *place) blameArguments(args []string) (field, name string) {
+func (p *repoFlags) blameArguments(args []string) (field, name string) {
 	switch len(args) {
 	case 1:
 		return "", p.argument(nil, 0)

@@ -42,7 +42,7 @@ type writer struct {
 
 // history opens the Git history of what name means; nil where there is none.
 // done closes it.
-func (p *place) history(name string, commit config.Commit, tree config.Tree) (h *history, done func()) {
+func (p *repoFlags) history(name string, commit config.Commit, tree config.Tree) (h *history, done func()) {
 	h = &history{commit: commit, tree: tree, folder: p.folder(name), files: map[string]*source.Blamed{}, infos: map[config.Commit]source.Info{}}
 	repo := p.repo
 	if commit == "" {

@@ -18,7 +18,7 @@ import (
 )
 
 func checkCommand(in *invocation) *cobra.Command {
-	where := place{in: in}
+	where := repoFlags{in: in}
 	var output, unit, base, since string
 	var excerpt, color bool
 	cmd := &cobra.Command{
@@ -116,7 +116,7 @@ Exit codes: 0 no problems, 1 problems, 2 could not check.`,
 	where.cacheFlag(cmd)
 	cmd.Flags().BoolVarP(&where.verbose, "verbose", "v", false, "list files and folders that are left out, and say which programs of Checkers ran, for how long and in which sandbox")
 	outputFlag(cmd, &output, formatText, formatJSON, formatYAML, "sarif", "github", "gitlab", "junit", formatMarkdown)
-	cmd.Flags().StringVar(&unit, "unit", "", unitUsage)
+	unitFlag(cmd, &unit)
 	cmd.Flags().StringVar(&base, "base", "", "folder or Git revision that the change goes to: its rules judge too")
 	cmd.Flags().StringVar(&since, "changed-since", "", "folder or Git revision: only problems that the change since then brings")
 	cmd.Flags().BoolVar(&excerpt, "excerpt", false, "show the lines of the problems (default: on a terminal)")

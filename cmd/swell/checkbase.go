@@ -16,7 +16,7 @@ import (
 
 // baseOf has the repository of one revision judge what the compiler renders from now
 // on, and renders another revision; both may be empty. earlier is nil without since.
-func (p *place) baseOf(ctx context.Context, compiler *render.Compiler, base, since string) (earlier *render.Snapshot, err error) {
+func (p *repoFlags) baseOf(ctx context.Context, compiler *render.Compiler, base, since string) (earlier *render.Snapshot, err error) {
 	if base != "" {
 		tree, _, err := p.open(base)
 		if err != nil {
@@ -39,7 +39,7 @@ func (p *place) baseOf(ctx context.Context, compiler *render.Compiler, base, sin
 
 // breaks are the breaking changes of kinds and definitions since a revision whose
 // repository is base.
-func (p *place) breaks(ctx context.Context, compiler *render.Compiler, name string, base *config.Repository, head *render.Snapshot) (document.Problems, error) {
+func (p *repoFlags) breaks(ctx context.Context, compiler *render.Compiler, name string, base *config.Repository, head *render.Snapshot) (document.Problems, error) {
 	touched := impact.Touched(base, head.Repository)
 	if head.Held || !touched && !impact.Redefined(base.Tree, head) {
 		return nil, nil

@@ -45,7 +45,7 @@ func (in *invocation) checkerPrograms(file string) (map[string]config.CheckerPro
 }
 
 // runner runs the programs for a command.
-func (p *place) runner(kept *cache.Cache, out io.Writer) (*checker.Runner, error) {
+func (p *repoFlags) runner(kept *cache.Cache, out io.Writer) (*checker.Runner, error) {
 	programs, err := p.in.checkerPrograms(p.checkers)
 	if err != nil {
 		return nil, err

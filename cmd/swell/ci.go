@@ -35,16 +35,6 @@ const ciInstall = `[[define "install"]]    - name: Install swell
         chmod +x "$HOME/bin/swell"
         echo "$HOME/bin" >> "$GITHUB_PATH"[[end]]`
 
-func ciCommand(in *invocation) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "ci",
-		Short: "Preview pull requests from continuous integration",
-		RunE:  oneOfItsVerbs,
-	}
-	cmd.AddCommand(ciInitCommand(in))
-	return cmd
-}
-
 // ciSystems are the systems that there are jobs for.
 var ciSystems = []string{"github", "gitlab", "gitea"}
 
@@ -160,7 +150,7 @@ func (j *ciJob) check() error {
 // folderOf is the monorepo's folder inside the Git repository; "." is its root.
 func folderOf(in *invocation, at, repo string) (string, error) {
 	if at == "" {
-		at = (&place{in: in, repo: repo}).folder(repo)
+		at = (&repoFlags{in: in, repo: repo}).folder(repo)
 	}
 	at = filepath.ToSlash(filepath.Clean(at))
 	if at != "." && (!filepath.IsLocal(at) || !shellPath.MatchString(at)) {

@@ -158,7 +158,7 @@ func TestIsBranch(t *testing.T) {
 	gitIn(t, dir, "-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-qm", "first")
 	gitIn(t, dir, "branch", "wip/main")
 	gitIn(t, dir, "update-ref", "refs/remotes/origin/main", "HEAD")
-	where := &place{in: ofProcess(), repo: dir}
+	where := &repoFlags{in: ofProcess(), repo: dir}
 	for _, test := range []struct {
 		revision, branch string
 		want             bool

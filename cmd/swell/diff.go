@@ -23,7 +23,7 @@ import (
 
 // diffOptions are the flags of swell diff.
 type diffOptions struct {
-	where        place
+	where        repoFlags
 	output       string
 	asks         bool // --live
 	comment      bool
@@ -33,7 +33,7 @@ type diffOptions struct {
 }
 
 func diffCommand(in *invocation) *cobra.Command {
-	o := diffOptions{where: place{in: in}, config: configPath{in: in}}
+	o := diffOptions{where: repoFlags{in: in}, config: configPath{in: in}}
 	where := &o.where
 	cmd := &cobra.Command{
 		Use:   "diff BASE [HEAD] | diff --live [HEAD]",

@@ -66,7 +66,7 @@ func tokenHint(on forge.Type) string {
 
 // post writes the comment and the status of a comparison. Its error is the exit code, or why
 // nothing was posted.
-func (j *job) post(cmd *cobra.Command, where *place, c *comparison) error {
+func (j *job) post(cmd *cobra.Command, where *repoFlags, c *comparison) error {
 	ctx, notes := cmd.Context(), cmd.ErrOrStderr()
 	pull, err := j.find(ctx) // once more: it may have been pushed to
 	switch {
@@ -125,7 +125,7 @@ func (j *job) checkedOut(repo string) (isHead bool, err error) {
 
 // isBranch says that a revision may be a branch of the forge: "origin/main" is main where no
 // branch here has that name, and nobody knows of a commit.
-func (p *place) isBranch(revision, branch string) bool {
+func (p *repoFlags) isBranch(revision, branch string) bool {
 	if isCommit(revision) {
 		return true
 	}

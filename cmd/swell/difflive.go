@@ -227,7 +227,7 @@ func (l *liveDiff) deleted(e store.Entry) {
 
 // compareLive renders the commit or folder that a name means, and makes ready what asks
 // the clusters for its units. done ends it.
-func compareLive(cmd *cobra.Command, where *place, config configPath, name, unit, target string) (l *liveDiff, done func(), err error) {
+func compareLive(cmd *cobra.Command, where *repoFlags, config configPath, name, unit, target string) (l *liveDiff, done func(), err error) {
 	settings, err := readDaemonConfig(config)
 	if err != nil {
 		return nil, nil, err

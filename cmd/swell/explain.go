@@ -21,7 +21,7 @@ import (
 )
 
 func explainCommand(in *invocation) *cobra.Command {
-	where := place{in: in}
+	where := repoFlags{in: in}
 	var apiVersion, output string
 	var recursive bool
 	cmd := &cobra.Command{
@@ -101,7 +101,7 @@ func (k *explained) group() string {
 
 // explainable lists all kinds: swell's own, those of Kubernetes, and those of
 // the monorepo, if there is one here. notes are about kinds that do not load.
-func explainable(where *place) (known []*explained, notes []string, err error) {
+func explainable(where *repoFlags) (known []*explained, notes []string, err error) {
 	for _, m := range config.OwnDocuments() {
 		known = append(known, &explained{apiVersion: config.APIVersion, name: string(m.Name()), from: "a document of swell itself", shape: messageShape(m)})
 	}
@@ -118,7 +118,7 @@ func explainable(where *place) (known []*explained, notes []string, err error) {
 	return append(known, easy...), notes, err
 }
 
-func explainedKinds(where *place) (known []*explained, notes []string, err error) {
+func explainedKinds(where *repoFlags) (known []*explained, notes []string, err error) {
 	dir := where.argument(nil, 0)
 	if _, err := where.in.findMonorepo(dir); err != nil {
 		return nil, []string{"no monorepo here, so easy kinds are not known; --repo names its folder"}, nil

@@ -20,19 +20,8 @@ import (
 	"github.com/swell-sh/swell/sync/fleet"
 )
 
-func factsCommand(in *invocation) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "facts",
-		Short: "What clusters have, as checks without a cluster need it",
-		Args:  cobra.ArbitraryArgs,
-		RunE:  oneOfItsVerbs,
-	}
-	cmd.AddCommand(factsPullCommand(in))
-	return cmd
-}
-
 func factsPullCommand(in *invocation) *cobra.Command {
-	where := place{in: in}
+	where := repoFlags{in: in}
 	file := configPath{in: in}
 	var folder, kubeconfig, kubeContext string
 	cmd := &cobra.Command{

@@ -14,26 +14,6 @@ import (
 	"github.com/swell-sh/swell/render/object"
 )
 
-func getCommand(in *invocation) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "get units|rollouts|objects|drift|targets",
-		Short: "List units, rollouts, objects, drift or targets as the daemon knows them",
-		Long: `List units, rollouts, applied objects, drifted objects or targets as the daemon knows
-them. It asks no cluster. Where no daemon runs, it reads the daemon's state and says so.
-
-Exit codes: 0 listed, 2 the state could not be read.`,
-		RunE: oneOfItsVerbs,
-	}
-	cmd.AddCommand(
-		getVerb(in, "units [UNIT]", "List units with their state and its reason", getUnits),
-		getRolloutsCommand(in),
-		getVerb(in, "objects [UNIT]", "List applied objects, and those that may have been applied", getObjects),
-		getVerb(in, "drift [UNIT]", "List drifted objects: who changed which field, and what swell does about it", getDrift),
-		getVerb(in, "targets [UNIT]", "List targets with the number of their units and of the healthy ones", getTargets),
-	)
-	return cmd
-}
-
 func getVerb(in *invocation, use, short string, find func(ctx context.Context, t teller, below string) (*listing, error)) *cobra.Command {
 	file := configPath{in: in}
 	var output string

@@ -32,7 +32,7 @@ var newKindFiles string
 const exampleGroup = "easy.example.com"
 
 func kindNewCommand(in *invocation) *cobra.Command {
-	where := place{in: in}
+	where := repoFlags{in: in}
 	var group string
 	cmd := &cobra.Command{
 		Use:   "new NAME",

@@ -25,7 +25,7 @@ import (
 )
 
 func kindTestCommand(in *invocation) *cobra.Command {
-	where := place{in: in}
+	where := repoFlags{in: in}
 	var update bool
 	cmd := &cobra.Command{
 		Use:   "test [KIND...]",
@@ -300,4 +300,19 @@ func differences(want, got map[string]string) string {
 		b.WriteString("the archive expects nothing: swell kind test --update writes what is rendered\n")
 	}
 	return b.String()
+}
+
+// longUpdate makes the -update of swell kind test, as Go's tests have it, the
+// --update that the flags know.
+func longUpdate(args []string) []string {
+	if len(args) < 2 || args[0] != "kind" || args[1] != "test" {
+		return args
+	}
+	args = slices.Clone(args)
+	for i, arg := range args {
+		if arg == "-update" {
+			args[i] = "--update"
+		}
+	}
+	return args
 }

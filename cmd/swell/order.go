@@ -141,14 +141,6 @@ func orderCommand(in *invocation, v orderVerb) *cobra.Command {
 	return cmd
 }
 
-// scopeFlags are those that say what an order is about, and why it is given.
-func scopeFlags(cmd *cobra.Command, r *serve.Request) {
-	cmd.Flags().StringVar(&r.Tenant, "tenant", "", "only what this tenant has")
-	cmd.Flags().StringVar(&r.Wave, "wave", "", "only targets in waves with this name")
-	cmd.Flags().BoolVar(&r.All, "all", false, "everything")
-	cmd.Flags().StringVar(&r.Reason, "reason", "", "the reason, for the history")
-}
-
 // runOrder gives an order, and says what became of it.
 func runOrder(cmd *cobra.Command, file configPath, r serve.Request) error {
 	r.IdempotencyKey = rand.Text()

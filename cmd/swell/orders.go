@@ -61,22 +61,24 @@ func orderListing(is serve.Orders) *listing {
 	return l
 }
 
-func quarantineCommand(in *invocation) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "quarantine list|clear",
-		Short: "List the bundles that failed before, or let them be released again",
-		Long: `A bundle that failed is not released again until another commit brings another one, or
-its quarantine is cleared.
+func clearCommand(in *invocation) *cobra.Command {
+	return orderCommand(in, orderVerb{verb: order.Clear, command: "clear", about: whatUnits, short: "End the quarantine of bundles",
+		long:    `End the quarantine of bundles: the next pass releases them again if Git still wants them.`,
+		example: "  swell quarantine clear services/shop/cart --reason \"the registry is back\""})
+}
 
-Exit codes: 0 listed or ordered, 2 it could not be.`,
-		RunE: oneOfItsVerbs,
-	}
-	cmd.AddCommand(
-		getVerb(in, "list [UNIT]", "List the bundles in quarantine", getQuarantine),
-		orderCommand(in, orderVerb{verb: order.Clear, command: "clear", about: whatUnits, short: "End the quarantine of bundles",
-			long:    `End the quarantine of bundles: the next pass releases them again if Git still wants them.`,
-			example: "  swell quarantine clear services/shop/cart --reason \"the registry is back\""}))
-	return cmd
+func retireCommand(in *invocation) *cobra.Command {
+	return orderCommand(in, orderVerb{verb: order.Retire, command: "retire", about: "TARGET | CLUSTER", short: "Empty a target or a cluster",
+		long: `Remove all that swell has on a target or in a cluster, whatever Git wants there. Deletions
+above the guard wait for swell approve. swell target restore ends it. --reason is
+required.`,
+		example: "  swell target retire sas-1/rz00a --reason \"the hall is closed\""})
+}
+
+func restoreCommand(in *invocation) *cobra.Command {
+	return orderCommand(in, orderVerb{verb: order.Restore, command: "restore", about: "TARGET | CLUSTER | --all", short: "Take retired targets back",
+		long:    `Bring what Git wants to a retired target again, through the waves.`,
+		example: "  swell target restore sas-1/rz00a"})
 }
 
 func getQuarantine(ctx context.Context, t teller, below string) (*listing, error) {
@@ -95,27 +97,4 @@ func getQuarantine(ctx context.Context, t teller, below string) (*listing, error
 		}
 	}
 	return l, nil
-}
-
-func targetCommand(in *invocation) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "target list|retire|restore",
-		Short: "List targets, empty one for good, or take it back",
-		Long: `A retired target is emptied, whatever Git wants there, and stays empty until it is
-restored.
-
-Exit codes: 0 listed or ordered, 2 it could not be.`,
-		RunE: oneOfItsVerbs,
-	}
-	cmd.AddCommand(
-		getVerb(in, "list [UNIT]", "List targets with the number of their units and of the healthy ones", getTargets),
-		orderCommand(in, orderVerb{verb: order.Retire, command: "retire", about: "TARGET | CLUSTER", short: "Empty a target or a cluster",
-			long: `Remove all that swell has on a target or in a cluster, whatever Git wants there. Deletions
-above the guard wait for swell approve. swell target restore ends it. --reason is
-required.`,
-			example: "  swell target retire sas-1/rz00a --reason \"the hall is closed\""}),
-		orderCommand(in, orderVerb{verb: order.Restore, command: "restore", about: "TARGET | CLUSTER | --all", short: "Take retired targets back",
-			long:    `Bring what Git wants to a retired target again, through the waves.`,
-			example: "  swell target restore sas-1/rz00a"}))
-	return cmd
 }

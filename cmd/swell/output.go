@@ -5,12 +5,8 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
-	"slices"
 	"strings"
-
-	"github.com/spf13/cobra"
 
 	"github.com/swell-sh/swell/config"
 )
@@ -27,31 +23,6 @@ const (
 	formatText     = "text"
 	formatMarkdown = "markdown"
 )
-
-// formatFlag is the value of a verb's -o flag.
-type formatFlag struct {
-	value   *string
-	formats []string
-}
-
-// outputFlag adds -o to a verb that writes these formats. The first one is the
-// default.
-func outputFlag(cmd *cobra.Command, value *string, formats ...string) {
-	*value = formats[0]
-	cmd.Flags().VarP(&formatFlag{value, formats}, "output", "o", "format: "+oneOf(formats))
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
-}
-
-func (f *formatFlag) String() string { return *f.value }
-func (f *formatFlag) Type() string   { return "format" }
-
-func (f *formatFlag) Set(value string) error {
-	if !slices.Contains(f.formats, value) {
-		return fmt.Errorf("want %s", oneOf(f.formats))
-	}
-	*f.value = value
-	return nil
-}
 
 // oneOf lists words for people: "table, json or yaml".
 func oneOf(words []string) string {

@@ -253,7 +253,7 @@ func (p *previewer) compare(ctx context.Context, ask preview.Ask, base *render.S
 	p.compiler.Base = base.Repository
 	p.compiler.Checkers = p.checkers(ctx, ask.Fork)
 	c = &comparison{states: states{base: base}, from: ask.Branch, to: string(head), both: both, fork: ask.Fork}
-	if err := c.with(ctx, &place{progress: new(checkerProgress)}, p.compiler, tree, head); err != nil {
+	if err := c.with(ctx, &repoFlags{progress: new(checkerProgress)}, p.compiler, tree, head); err != nil {
 		return nil, "", err
 	}
 	if err := c.findProblems(); err != nil || c.head.Held || c.base.Held {

@@ -21,7 +21,7 @@ import (
 )
 
 func rbacCommand(in *invocation) *cobra.Command {
-	where := place{in: in}
+	where := repoFlags{in: in}
 	var o rbacOptions
 	cmd := &cobra.Command{
 		Use:   "rbac [FOLDER | REVISION]",

@@ -24,7 +24,7 @@ import (
 )
 
 func renderCommand(in *invocation) *cobra.Command {
-	where := place{in: in}
+	where := repoFlags{in: in}
 	var output, unit, target string
 	var explain bool
 	cmd := &cobra.Command{
@@ -104,8 +104,8 @@ Exit codes: 0 rendered, 1 some of these units have problems, 2 nothing could be 
 	where.flags(cmd)
 	where.cacheFlag(cmd)
 	outputFlag(cmd, &output, formatYAML, formatJSON, formatName)
-	cmd.Flags().StringVar(&unit, "unit", "", unitUsage)
-	cmd.Flags().StringVar(&target, "target", "", "only this target (cluster/cell), or the targets of this cluster")
+	unitFlag(cmd, &unit)
+	targetFlag(cmd, &target)
 	cmd.Flags().BoolVar(&explain, "explain", false, "add a comment with the source of each value")
 	return cmd
 }
@@ -188,9 +188,6 @@ func noUnit(folder string) error {
 	return hinted{fmt.Errorf("%s: no unit in this folder or below it", folder), "without an argument it is the whole monorepo, with its kinds, data and fleet"}
 }
 
-// unitUsage is what --unit means.
-const unitUsage = "only this unit, or the units below this folder of the monorepo; ./NAME is looked up from the current folder"
-
 // problemsBelow are those of the units below a folder, and those that hold the
 // whole fleet; all when the folder is empty.
 func problemsBelow(s *render.Snapshot, below string) document.Problems {
@@ -207,9 +204,9 @@ func problemsBelow(s *render.Snapshot, below string) document.Problems {
 	return slices.CompactFunc(problems, func(a, b document.Problem) bool { return a.String() == b.String() })
 }
 
-// unitFlag is the value of --unit as units are called: what a shell's
+// unitNamed is the value of --unit as units are called: what a shell's
 // completion writes, ./services/shop/cart/, is services/shop/cart.
-func unitFlag(value string) string {
+func unitNamed(value string) string {
 	if value == "" {
 		return ""
 	}

@@ -21,19 +21,6 @@ import (
 	"github.com/swell-sh/swell/render/schema/easy"
 )
 
-func schemaCommand(in *invocation) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "schema",
-		Short: "Write schemas of the monorepo's kinds, for servers, editors and kustomize",
-		Long: `The protobuf message of a kind is the one source of its schemas. These commands load
-the kinds of the monorepo in the current folder and write their schemas. Kinds with
-problems are left out, and their problems go to standard error.`,
-		RunE: oneOfItsVerbs,
-	}
-	cmd.AddCommand(schemaCRDCommand(in), schemaJSONCommand(in), schemaOpenAPICommand(in), schemaVSCodeCommand(in), schemaCompatCommand(in))
-	return cmd
-}
-
 const schemaExitCodes = "\n\nExit codes: 0 written, 1 written, except for kinds with problems, 2 nothing written."
 
 func schemaCRDCommand(in *invocation) *cobra.Command {
@@ -69,10 +56,6 @@ them to render.
 type schemaFile struct {
 	name  string
 	value any
-}
-
-func dirFlag(cmd *cobra.Command, dir *string) {
-	cmd.Flags().StringVar(dir, "dir", "", "write a file for each kind into this folder, not to standard output")
 }
 
 // writeFiles writes schemas one after another, or each into a file of its own.
@@ -167,7 +150,7 @@ in kustomization.yaml, and then merges lists of the specs by their keys.
 // schemaVerb completes a command that writes something for the kinds that its
 // arguments name.
 func schemaVerb(in *invocation, cmd *cobra.Command, write func(*cobra.Command, *easyKinds) error) *cobra.Command {
-	where := place{in: in}
+	where := repoFlags{in: in}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		kinds, err := where.easyKinds(cmd.ErrOrStderr())
 		if err != nil {
@@ -197,7 +180,7 @@ type easyKinds struct {
 
 // easyKinds loads the kinds of the monorepo in the working tree, and prints
 // the problems of those that do not load.
-func (p *place) easyKinds(stderr io.Writer) (*easyKinds, error) {
+func (p *repoFlags) easyKinds(stderr io.Writer) (*easyKinds, error) {
 	k := &easyKinds{in: p.in, dir: p.argument(nil, 0)}
 	tree, _, err := p.open(k.dir)
 	if err != nil {
@@ -274,7 +257,7 @@ func indentJSON(value any) ([]byte, error) {
 }
 
 func schemaVSCodeCommand(in *invocation) *cobra.Command {
-	where := place{in: in}
+	where := repoFlags{in: in}
 	cmd := &cobra.Command{
 		Use:   "vscode",
 		Short: "Make Visual Studio Code check specs while they are written",

@@ -39,7 +39,7 @@ const example = "../../testdata/monorepo"
 func exampleKinds(t *testing.T) *easyKinds {
 	t.Helper()
 	var stderr strings.Builder
-	kinds, err := (&place{in: ofProcess(), repo: example}).easyKinds(&stderr)
+	kinds, err := (&repoFlags{in: ofProcess(), repo: example}).easyKinds(&stderr)
 	if err != nil || len(kinds.broken) > 0 || len(kinds.picked) == 0 {
 		t.Fatal(err, kinds, stderr.String())
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 func schemaCompatCommand(in *invocation) *cobra.Command {
-	where := place{in: in}
+	where := repoFlags{in: in}
 	var output string
 	cmd := &cobra.Command{
 		Use:   "compat BASE [HEAD]",
@@ -107,7 +107,7 @@ type states struct {
 }
 
 // compare renders two states of a monorepo; head is the last that the compiler renders.
-func (p *place) compare(ctx context.Context, compiler *render.Compiler, base, head string) (s states, err error) {
+func (p *repoFlags) compare(ctx context.Context, compiler *render.Compiler, base, head string) (s states, err error) {
 	if s.base, err = p.snapshot(ctx, compiler, base); err != nil {
 		return s, err
 	}
@@ -120,7 +120,7 @@ func (p *place) compare(ctx context.Context, compiler *render.Compiler, base, he
 
 // with renders mixed, where kinds or definitions differ, and head, which is that tree. Nothing
 // is compared with a base that is held.
-func (s *states) with(ctx context.Context, p *place, compiler *render.Compiler, tree config.Tree, commit config.Commit) (err error) {
+func (s *states) with(ctx context.Context, p *repoFlags, compiler *render.Compiler, tree config.Tree, commit config.Commit) (err error) {
 	is := config.Load(tree, s.base.Repository)
 	if was := s.base.Repository; !s.base.Held && len(is.Folders()) > 0 && impact.Touched(was, is) {
 		if s.mixed, err = p.compile(ctx, compiler, "", impact.Tree(was, is)); err != nil {

@@ -18,9 +18,6 @@ import (
 // The state is good at any moment: what is cut short is gone on with later.
 const stopPatience = 20 * time.Second
 
-// interrupted is the exit code after an interrupt, as a shell reports it.
-const interrupted = 130
-
 // interruptible is a context that ends with SIGINT or SIGTERM. What is under way
 // then has stopPatience to end; a second signal ends the program at once.
 func interruptible(stderr io.Writer) (ctx context.Context, stop func()) {
@@ -38,10 +35,10 @@ func interruptible(stderr io.Writer) (ctx context.Context, stop func()) {
 		select {
 		case <-over:
 		case <-signals:
-			os.Exit(interrupted)
+			os.Exit(exitInterrupted)
 		case <-time.After(stopPatience):
 			fmt.Fprintf(stderr, "swell: still running %s after the interrupt: ending at once\n", stopPatience)
-			os.Exit(interrupted)
+			os.Exit(exitInterrupted)
 		}
 	}()
 	return ctx, func() {

@@ -244,7 +244,7 @@ func TestASecondInterruptEndsAtOnce(t *testing.T) {
 	}
 	_, _ = io.Copy(io.Discard, out)
 	_ = cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != interrupted {
+	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
 		t.Errorf("ended with %v: %s", cmd.ProcessState, stderr.String())
 	}
 }

@@ -20,17 +20,6 @@ import (
 	"github.com/swell-sh/swell/sync/store"
 )
 
-// configPath is the configuration of a daemon, as the user names it.
-type configPath struct {
-	in   *invocation
-	name string
-}
-
-// configFlag is for commands that look at what a daemon does.
-func configFlag(cmd *cobra.Command, file *configPath) {
-	cmd.Flags().StringVarP(&file.name, "config", "c", "daemon.yaml", "configuration of the daemon (kind: Daemon)")
-}
-
 // teller answers what commands ask: the daemon or, where none runs, its state.
 type teller interface {
 	Status(ctx context.Context, unit string) (serve.Status, error)

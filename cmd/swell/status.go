@@ -65,7 +65,7 @@ func unitArgument(args []string) string {
 	if len(args) == 0 {
 		return ""
 	}
-	return unitFlag(args[0])
+	return unitNamed(args[0])
 }
 
 // ails says whether something keeps the daemon from its work, or waits for somebody.

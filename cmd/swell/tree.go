@@ -67,7 +67,7 @@ read.`,
 		},
 	}
 	configFlag(cmd, &file)
-	cmd.Flags().StringVar(&target, "target", "", "only this target (cluster/cell), or the targets of this cluster")
+	targetFlag(cmd, &target)
 	outputFlag(cmd, &output, formatTable, formatName, formatJSON, formatYAML)
 	return cmd
 }

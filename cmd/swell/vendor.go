@@ -21,18 +21,8 @@ import (
 	"github.com/swell-sh/swell/config/document"
 )
 
-func vendorCommand(in *invocation) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "vendor",
-		Short: "Explain how to bring what others publish into the monorepo",
-		RunE:  oneOfItsVerbs,
-	}
-	cmd.AddCommand(vendorChartCommand(in))
-	return cmd
-}
-
 func vendorChartCommand(in *invocation) *cobra.Command {
-	where := place{in: in}
+	where := repoFlags{in: in}
 	var version, folder string
 	cmd := &cobra.Command{
 		Use:   "chart REFERENCE",

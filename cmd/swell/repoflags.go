@@ -27,9 +27,9 @@ import (
 	"github.com/swell-sh/swell/sync/source"
 )
 
-// place says where to look for a monorepo that a command names by a folder or
+// repoFlags say where to look for a monorepo that a command names by a folder or
 // by a Git revision. The folder may be any one inside the monorepo.
-type place struct {
+type repoFlags struct {
 	in   *invocation
 	repo string // the folder that revisions are looked up from
 	path string // the monorepo's folder inside that Git repository; empty: found
@@ -41,20 +41,9 @@ type place struct {
 	judges   *checker.Runner // what the last compiler runs
 }
 
-func (p *place) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&p.repo, "repo", ".", "Git repository of the revisions, or a folder in it")
-	cmd.Flags().StringVar(&p.path, "path", "", "folder of the monorepo inside the Git repository (default: the monorepo around the current folder, or the repository's root)")
-}
-
-// cacheFlag is for commands that use [place.compiler].
-func (p *place) cacheFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&p.cacheDir, "cache", "", "folder that keeps rendered results for the next run; none for no cache (default: swell in the user's cache folder)")
-	cmd.Flags().StringVar(&p.checkers, "checkers", "", "file that says which programs Checkers run, of kind CheckerPrograms (default: swell/checkers.yaml in the user's configuration folder)")
-}
-
 // open finds the tree for a folder inside a monorepo, or else for a Git revision.
 // commit is empty for a folder.
-func (p *place) open(name string) (tree config.Tree, commit config.Commit, err error) {
+func (p *repoFlags) open(name string) (tree config.Tree, commit config.Commit, err error) {
 	if p.in.isFolder(name) {
 		root, err := p.in.findMonorepo(name)
 		if err != nil {
@@ -73,7 +62,7 @@ func (p *place) open(name string) (tree config.Tree, commit config.Commit, err e
 }
 
 // revision finds the tree for a Git revision.
-func (p *place) revision(src *source.Source, name string) (tree config.Tree, commit config.Commit, err error) {
+func (p *repoFlags) revision(src *source.Source, name string) (tree config.Tree, commit config.Commit, err error) {
 	commit, err = src.Resolve(name)
 	if err != nil {
 		return nil, "", p.in.noFolder(name, err)
@@ -93,7 +82,7 @@ func (p *place) revision(src *source.Source, name string) (tree config.Tree, com
 // two parted. both are the paths that changed in base, too. Where head is an earlier state of
 // base, where their histories never met, or where one of them is no state of the Git
 // repository, it is head itself.
-func (p *place) merged(base, head string) (tree config.Tree, commit config.Commit, both []string, err error) {
+func (p *repoFlags) merged(base, head string) (tree config.Tree, commit config.Commit, both []string, err error) {
 	if tree, commit, err = p.open(head); err != nil || p.in.isFolder(base) {
 		return tree, commit, nil, err
 	}
@@ -215,7 +204,7 @@ func (in *invocation) findMonorepo(folder string) (string, error) {
 }
 
 // snapshot renders what name means.
-func (p *place) snapshot(ctx context.Context, compiler *render.Compiler, name string) (*render.Snapshot, error) {
+func (p *repoFlags) snapshot(ctx context.Context, compiler *render.Compiler, name string) (*render.Snapshot, error) {
 	tree, commit, err := p.open(name)
 	if err != nil {
 		return nil, err
@@ -225,7 +214,7 @@ func (p *place) snapshot(ctx context.Context, compiler *render.Compiler, name st
 
 // compile renders a tree. After an interruption, what programs would have said of it is
 // missing.
-func (p *place) compile(ctx context.Context, compiler *render.Compiler, commit config.Commit, tree config.Tree) (*render.Snapshot, error) {
+func (p *repoFlags) compile(ctx context.Context, compiler *render.Compiler, commit config.Commit, tree config.Tree) (*render.Snapshot, error) {
 	s := compiler.Snapshot(commit, tree)
 	p.progress.end()
 	return s, ctx.Err()
@@ -236,7 +225,7 @@ func (p *place) compile(ctx context.Context, compiler *render.Compiler, commit c
 const cacheLimit = 1 << 30
 
 // compiler makes a compiler with the cache and the programs that the flags name.
-func (p *place) compiler(cmd *cobra.Command) (c *render.Compiler, done func(), err error) {
+func (p *repoFlags) compiler(cmd *cobra.Command) (c *render.Compiler, done func(), err error) {
 	kept, err := p.openCache()
 	if err != nil {
 		return nil, nil, err
@@ -256,7 +245,7 @@ func (p *place) compiler(cmd *cobra.Command) (c *render.Compiler, done func(), e
 
 // openCache opens the cache that the flag names. Where the user's cannot be used, there
 // is none.
-func (p *place) openCache() (*cache.Cache, error) {
+func (p *repoFlags) openCache() (*cache.Cache, error) {
 	if p.cacheDir == "none" {
 		return nil, nil
 	}
@@ -279,7 +268,7 @@ func (p *place) openCache() (*cache.Cache, error) {
 
 // argument is the i-th argument, or the working tree where there is none: the
 // monorepo that the current folder is in, or the one that --path names.
-func (p *place) argument(args []string, i int) string {
+func (p *repoFlags) argument(args []string, i int) string {
 	switch {
 	case i < len(args):
 		return args[i]
@@ -295,22 +284,22 @@ func (p *place) argument(args []string, i int) string {
 // units is what --unit and the i-th argument say of which units are meant: a
 // unit, or a folder of units, from the monorepo's root; empty is all. A value that
 // begins with a dot is a path from the current folder.
-func (p *place) units(unit string, args []string, i int) string {
+func (p *repoFlags) units(unit string, args []string, i int) string {
 	named := unit
 	switch {
 	case unit == "" && i < len(args) && p.in.isFolder(args[i]):
 		named = args[i]
 	case unit == "" || unit[0] != '.':
-		return unitFlag(unit)
+		return unitNamed(unit)
 	}
 	root, err := p.in.findMonorepo(p.argument(args, i))
 	if err != nil {
-		return unitFlag(unit)
+		return unitNamed(unit)
 	}
 	below, err := p.in.relative(root, named)
 	switch {
 	case err != nil || !filepath.IsLocal(below):
-		return unitFlag(unit)
+		return unitNamed(unit)
 	case below == ".":
 		return ""
 	}
@@ -359,7 +348,7 @@ func (in *invocation) gitRoot(folder string) string {
 
 // folder is where the monorepo that name means stands inside its Git
 // repository, with slashes; "." is the root, and a folder outside of Git.
-func (p *place) folder(name string) string {
+func (p *repoFlags) folder(name string) string {
 	from := name
 	if !p.in.isFolder(name) { // a revision
 		if p.path != "" {
