@@ -17,7 +17,7 @@ PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 IMAGE_ARCH ?= $(shell $(GO) env GOARCH)
 STATIC = $(GO) build -trimpath -buildvcs=false -ldflags "-s -w -X=main.version=$(VERSION) -X=main.commit=$(COMMIT)"
 
-.PHONY: all help build quick test test-long sim golden lint bench demo generate clean committed release image manifests cross
+.PHONY: all help build quick test test-long sim mutants golden lint bench demo generate clean committed release image manifests cross
 
 # Plain make builds, as everywhere.
 all: build
@@ -57,7 +57,7 @@ test: bin/testrun
 ## test-long: the long forms of the tests; takes hours
 # The long forms: hours.
 test-long: $(BUILT)
-	SWELL_DEMO=all SWELL_KILLS=200 SWELL_FAILURES=all SWELL_EDITS=all SWELL_REFUSALS=20000 SWELL_POLICIES=20000 SWELL_REQUESTS=40000 SWELL_SOPS=2000 CGO_ENABLED=1 $(GO) test -race -timeout 6h ./...
+	SWELL_DEMO=all SWELL_KILLS=200 SWELL_FAILURES=all SWELL_EDITS=all SWELL_REFUSALS=20000 SWELL_POLICIES=20000 SWELL_REQUESTS=40000 SWELL_SOPS=2000 SWELL_MUTANTS=all CGO_ENABLED=1 $(GO) test -race -timeout 6h ./...
 	$(GO) test -timeout 6h -rapid.checks 5000 ./config ./render/override ./render/schema ./render/schema/easy ./sync/rollout ./sync/approval
 
 ## sim [TIME=1h] [SEED=4711]: random histories of the whole daemon with faults, or one of them again
@@ -74,6 +74,11 @@ golden: PKG = $(filter-out ./config,$(addprefix ./,$(sort $(patsubst %/,%,$(dir 
 golden: RUN = ^($(GOLDEN))$$
 golden:
 	$(GO) test -vet=off -count=1 -run '$(RUN)' $(PKG) -update
+
+## mutants: looks again for broken rules whose files or judge have changed, and keeps the seeds
+# Looks again for the broken rules whose files, or whose judge, have changed, and keeps what finds them.
+mutants:
+	SWELL_MUTANTS=changed $(GO) test -vet=off -run 'TestMutants|TestWorldFindsBrokenRules' -v ./sync/sim ./sync/rollout
 
 ## lint: gofmt, vet, staticcheck, known vulnerabilities, long lines and words (deploy/style)
 lint:

@@ -201,7 +201,7 @@ func (w *world) next() bool {
 		w.gate.mu.Lock()
 		waits := s.waits
 		w.gate.mu.Unlock()
-		if waits && !w.clusters[s.cluster].mute && s.body.(interface{ Pending() bool }).Pending() {
+		if waits && s.body.(interface{ Pending() bool }).Pending() {
 			w.gate.mu.Lock()
 			s.waits = false
 			w.gate.mu.Unlock()

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -334,6 +335,9 @@ func (j *judge) look() {
 	}
 }
 
+// holderName is in what is told of a Lease. It is made by chance.
+var holderName = regexp.MustCompile(`held by \S+`)
+
 // hear judges what a pass told.
 func (j *judge) hear(o observed) {
 	if c := j.world.git.commits[o.commit]; c != nil {
@@ -351,7 +355,7 @@ func (j *judge) hear(o observed) {
 	for _, t := range o.transitions {
 		j.world.logged.check("the history", t.Text)
 		j.world.stats.situation("told " + t.Kind)
-		j.world.tell("told by %d: %s %s %s: %s", o.process.number, t.Unit, t.Target, t.Kind, t.Text)
+		j.world.tell("told by %d: %s %s %s: %s", o.process.number, t.Unit, t.Target, t.Kind, holderName.ReplaceAllString(t.Text, "held by another"))
 		unit := string(t.Unit)
 		switch t.Kind {
 		case "started":
@@ -425,8 +429,16 @@ func (j *judge) entries(p *process) []store.Entry {
 	return all
 }
 
-// identity: nothing is written to a cluster whose identity changed.
+// pauseTime is how long a daemon pauses between two requests without asking again who is
+// there.
+const pauseTime = time.Second
+
+// identity: nothing is written to a cluster whose identity changed, if the daemon may know:
+// a broken connection tells it, and so does a pause.
 func (j *judge) identity(c *call, at *cluster) {
+	if at.unnoticed > 0 && j.elapsed-at.unnoticed < pauseTime {
+		return
+	}
 	is := at.identity()
 	if was := j.pins[c.cluster]; was == "" {
 		j.pins[c.cluster] = is

@@ -302,15 +302,19 @@ func (w *world) makeAnew() string {
 	return c.name
 }
 
-// reset breaks all connections to a cluster.
+// reset breaks all connections to a cluster, for another one to stand there.
 func (w *world) reset(c *cluster) {
-	w.gate.cut(c.name)
+	broken := w.gate.cut(c.name)
 	for _, group := range w.gate.groups() {
 		for _, call := range group {
 			if call.cluster == c.name {
 				w.give(call, failing(errReset), false, "")
+				broken++
 			}
 		}
+	}
+	if broken == 0 {
+		c.unnoticed = w.judge.elapsed
 	}
 	w.settle()
 }

@@ -114,13 +114,14 @@ type cluster struct {
 	made     int                // how often it was made anew
 	away     string             // how it does not answer; empty when it does
 	sick     string             // what it answers to each write; empty when it is well
-	mute     bool               // its watches tell nothing
 	rightsUp bool               // the daemon has lost its rights
 	seen     *simulator.Cluster // when the judge looked last
 	version  string             // of it then
 	live     map[key]live
 	first    *simulator.Cluster
 	all      map[string]*simulator.Cluster // that ever stood under this name, by identity
+	// unnoticed is when it took another one's place last while nobody asked it anything.
+	unnoticed time.Duration
 }
 
 func newWorld(seed uint64, dir string, s *stats) *world {
