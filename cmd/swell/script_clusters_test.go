@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -116,8 +117,12 @@ func stopCluster(ts *testscript.TestScript, neg bool, args []string) {
 	clusterNamed(ts, args[0]).server.Close()
 }
 
+// longestWait bounds what scripts wait for, on a machine that is shared.
+const longestWait = 2 * time.Minute
+
 // printObject prints an object of a cluster as YAML, without what an API server adds
-// to its metadata. With !, there is no such object:
+// to its metadata. It waits for the object: the inventory has one before it is sent. With !,
+// there is no such object:
 //
 //	[!] live CLUSTER KIND[/NAMESPACE]/NAME
 func printObject(ts *testscript.TestScript, neg bool, args []string) {
@@ -126,6 +131,10 @@ func printObject(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	client, name := objectNamed(ts, args[0], args[1])
 	o, err := client.Get(context.Background(), name, metav1.GetOptions{})
+	for deadline := time.Now().Add(longestWait); !neg && apierrors.IsNotFound(err) && time.Now().Before(deadline); {
+		time.Sleep(100 * time.Millisecond)
+		o, err = client.Get(context.Background(), name, metav1.GetOptions{})
+	}
 	if neg {
 		if err == nil {
 			ts.Fatalf("%s is there", args[1])
@@ -243,8 +252,7 @@ func awaitOutput(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	want, err := regexp.Compile("(?m)" + args[0])
 	ts.Check(err)
-	const longest = 2 * time.Minute // on a machine that is shared
-	for deadline := time.Now().Add(longest); ; time.Sleep(300 * time.Millisecond) {
+	for deadline := time.Now().Add(longestWait); ; time.Sleep(300 * time.Millisecond) {
 		stdout, stderr, _ := runLine(ts, args[1], args[2:]...)
 		if want.MatchString(stdout) {
 			_, _ = io.WriteString(ts.Stdout(), stdout)
@@ -252,7 +260,7 @@ func awaitOutput(ts *testscript.TestScript, neg bool, args []string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			ts.Fatalf("no match for %s within %s in\n%s%s", args[0], longest, stdout, stderr)
+			ts.Fatalf("no match for %s within %s in\n%s%s", args[0], longestWait, stdout, stderr)
 		}
 	}
 }
