@@ -263,18 +263,23 @@ func (c *Cluster) awaitReconnect(ctx context.Context) *link {
 }
 
 // identity is what the cluster must have: the one that it had when swell first saw
-// it, which is uid when nobody saw it before.
+// it, which is uid when nobody saw it before. The lock is not held while the identity is
+// pinned: that waits for the transaction of a pass, which may wait for the lock.
 func (c *Cluster) identity(ctx context.Context, uid string) (string, error) {
 	c.mu.Lock()
+	known := c.pinned
+	c.mu.Unlock()
+	if known != "" {
+		return known, nil
+	}
+	pinned, err := c.pin(ctx, c.name, uid) // the same for all who ask at a time: the first one's
+	if err != nil {
+		return "", err
+	}
+	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.pinned != "" {
-		return c.pinned, nil
-	}
-	pinned, err := c.pin(ctx, c.name, uid)
-	if err == nil {
-		c.pinned = pinned
-	}
-	return pinned, err
+	c.pinned = pinned
+	return pinned, nil
 }
 
 // Term is the number of the time for which the cluster's Lease is ours, from 1. Zero
