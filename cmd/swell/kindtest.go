@@ -92,13 +92,14 @@ Exit codes: 0 all as wanted, 1 failures, 2 could not test.`,
 
 // kindTester runs tests of the kinds of one monorepo.
 type kindTester struct {
-	dir      string // the monorepo on disk
-	tree     config.Tree
-	folders  config.Folders
-	compiler render.Compiler // compiles the kinds once for all tests
-	update   bool
-	out      io.Writer
-	schemas  [][]txtar.File // see definitions; nil until they are asked for
+	dir     string // the monorepo on disk
+	tree    config.Tree
+	folders config.Folders
+	// compilers are by the fleet and the definitions that tests have: each compiles the kinds once.
+	compilers map[string]*render.Compiler
+	update    bool
+	out       io.Writer
+	schemas   [][]txtar.File // see definitions; nil until they are asked for
 
 	passed, failed, updated int
 }
@@ -109,8 +110,7 @@ func newKindTester(in *invocation, dir string) (*kindTester, error) {
 		return nil, err
 	}
 	dir = in.path(dir)
-	t := &kindTester{dir: dir, tree: config.Files(os.DirFS(dir))}
-	t.compiler.Checks = &config.Checks{PlainSecrets: config.Pass} // values of examples are none
+	t := &kindTester{dir: dir, tree: config.Files(os.DirFS(dir)), compilers: map[string]*render.Compiler{}}
 	var problems document.Problems
 	if t.folders, problems = config.ReadFolders(t.tree); len(problems) > 0 {
 		return nil, problems
@@ -229,11 +229,24 @@ func (t *kindTester) render(test *kindTest, tree config.Tree) (map[string]string
 
 func (t *kindTester) renderWith(test *kindTest, tree config.Tree, definitions []txtar.File) (map[string]string, error) {
 	replaced := append([]string{t.folders.Fleet, t.folders.Schemas}, t.folders.Units...)
-	laid, err := layOver(tree, append(test.files(t.folders), definitions...), replaced...)
+	files := append(test.files(t.folders), definitions...)
+	laid, err := layOver(tree, files, replaced...)
 	if err != nil {
 		return nil, err
 	}
-	return test.results(t.compiler.Snapshot("", laid), t.folders)
+	return test.results(t.compiler(files).Snapshot("", laid), t.folders)
+}
+
+// compiler returns the one for tests with the fleet and the definitions among these files.
+func (t *kindTester) compiler(files []txtar.File) *render.Compiler {
+	outside := slices.DeleteFunc(slices.Clone(files), func(f txtar.File) bool {
+		return !config.Within(f.Name, t.folders.Fleet) && !config.Within(f.Name, t.folders.Schemas)
+	})
+	key := string(txtar.Format(&txtar.Archive{Files: outside}))
+	if t.compilers[key] == nil {
+		t.compilers[key] = &render.Compiler{Checks: &config.Checks{PlainSecrets: config.Pass}} // values of examples are none
+	}
+	return t.compilers[key]
 }
 
 // definitions are those of custom resources in the monorepo, for kinds that render some,
