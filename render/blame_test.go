@@ -1,12 +1,11 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-package blame_test
+package render
 
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,18 +18,15 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
-	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/blame"
 	"github.com/swell-sh/swell/render/schema"
 )
 
-var update = flag.Bool("update", false, "rewrite the lists of origins")
-
 // TestBlameExample: every field of every object of the example has an origin
 // that exists, and what is blamed is what is rendered.
 func TestBlameExample(t *testing.T) {
-	tree := config.Files(os.DirFS("../../testdata/monorepo"))
-	var c render.Compiler
+	tree := config.Files(os.DirFS("../testdata/monorepo"))
+	var c Compiler
 	s := c.Snapshot("", tree)
 	if len(s.Problems) > 0 {
 		t.Fatal(s.Problems)
@@ -127,7 +123,7 @@ func exists(tree config.Tree, lines map[string]int, at document.Position) error 
 // of each archive: a field and its value, and below it its origins. What swell
 // adds by itself, and apiVersion and kind, are left out.
 func TestBlame(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txtar")
+	files, err := filepath.Glob("testdata/blame/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no archives", err)
 	}
@@ -146,7 +142,7 @@ func TestBlame(t *testing.T) {
 				}
 				tree[f.Name] = &fstest.MapFile{Data: f.Data}
 			}
-			var c render.Compiler
+			var c Compiler
 			s := c.Snapshot("", config.Files(tree))
 			if len(s.Problems) > 0 {
 				t.Fatal(s.Problems)
@@ -172,7 +168,7 @@ func TestBlame(t *testing.T) {
 	}
 }
 
-func blameList(t *testing.T, s *render.Snapshot) string {
+func blameList(t *testing.T, s *Snapshot) string {
 	t.Helper()
 	var b strings.Builder
 	list := func(origins []blame.Origin) {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The swell authors
 // SPDX-License-Identifier: Apache-2.0
 
-package validation_test
+package schema_test
 
 import (
 	"flag"
@@ -17,12 +17,12 @@ import (
 	"github.com/swell-sh/swell/render/schema"
 )
 
-var update = flag.Bool("update", false, "write what is found to testdata/rules.txt")
+var update = flag.Bool("update", false, "write what is found to testdata/validation.txt")
 
-// TestRules holds objects against all rules: a line of testdata/rules.txt is an
+// TestObjectRules holds objects against all rules: a line of testdata/validation.txt is an
 // object, the indented ones after it are what is wrong with it.
-func TestRules(t *testing.T) {
-	const file = "testdata/rules.txt"
+func TestObjectRules(t *testing.T) {
+	const file = "testdata/validation.txt"
 	content, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func found(t *testing.T, text string) []string {
 // TestWrongTypes: a value of a type that nobody expects is told of elsewhere, and
 // makes no rule panic, alone or twice in the same object.
 func TestWrongTypes(t *testing.T) {
-	content, err := os.ReadFile("testdata/rules.txt")
+	content, err := os.ReadFile("testdata/validation.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
