@@ -87,10 +87,11 @@ func (b *Budget) Next() bool {
 }
 
 // affordable is how many more cases the rest of the share pays for: at most as many as there
-// were, because the first ones may have been cheap, and none where it pays for less than one.
+// were, because the first ones may have been cheap, and none where it pays for less than one,
+// or hardly anything is left.
 func (b *Budget) affordable() int {
 	spent := used() - b.began
-	if spent >= b.share {
+	if spent >= b.share*9/10 {
 		return 0
 	}
 	one := max(1, spent/time.Duration(b.cases))
