@@ -220,6 +220,9 @@ func TestNothingOfTheMachine(t *testing.T) {
 			if err != nil || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
 				return err
 			}
+			if strings.HasPrefix(name, "../config/rapidtest/") {
+				return nil // imported by tests alone, see TestRoomsOfTheCompiler
+			}
 			file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
 			if err != nil || strings.HasPrefix(name, "schema/gen.go") { // a program of its own
 				return err
