@@ -482,7 +482,7 @@ func withoutLandlock([]string) int {
 		fmt.Println(err)
 		return 1
 	}
-	r, err := levels[len(levels)-1].run(context.Background(), Command{Program: "/bin/true"})
+	r, err := levels[len(levels)-1].run(context.Background(), Command{Program: "/bin/true", Limits: Limits{Wall: 5 * time.Minute}})
 	fmt.Println(r.Guards, err)
 	return 0
 }
@@ -507,7 +507,7 @@ func TestNoVerdict(t *testing.T) {
 		t.Fatal(err)
 	}
 	eachLevel(t, func(t *testing.T, l level) {
-		if r, err := l.run(t.Context(), Command{Program: odd}); err == nil || !strings.Contains(err.Error(), "the program cannot be started: exec format error") {
+		if r, err := l.run(t.Context(), Command{Program: odd, Limits: Limits{Wall: 5 * time.Minute}}); err == nil || !strings.Contains(err.Error(), "the program cannot be started: exec format error") {
 			t.Errorf("%s, %v", r.Output, err)
 		}
 	})
