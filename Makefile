@@ -17,7 +17,7 @@ PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 IMAGE_ARCH ?= $(shell $(GO) env GOARCH)
 STATIC = $(GO) build -trimpath -buildvcs=false -ldflags "-s -w -X=main.version=$(VERSION) -X=main.commit=$(COMMIT)"
 
-.PHONY: all help build quick test test-long sim mutants golden lint bench demo generate clean committed release image manifests cross
+.PHONY: all help build quick test fuzz test-long sim mutants golden lint bench demo generate clean committed release image manifests cross
 
 # Plain make builds, as everywhere.
 all: build
@@ -53,6 +53,10 @@ quick: bin/testrun
 # Everything in test.plan, or what it has of some packages.
 test: bin/testrun
 	@bin/testrun run $(PKG)
+
+## fuzz: the fuzz test whose turn it is with the commit, for 30 s
+fuzz: bin/testrun
+	@bin/testrun fuzz
 
 ## test-long: the long forms of the tests; takes hours
 # The long forms: hours.

@@ -9,6 +9,7 @@
 //	testrun parts               installs the Debian packages that are missing, or says which
 //	testrun tool NAME...        builds programs for tests into bin/, once for each state of their sources
 //	testrun run [-how HOW,...] [PKG...] runs the plan, or what it has of some packages
+//	testrun fuzz                runs the fuzz test whose turn it is with the commit
 //	testrun quick [PKG...]      runs what needs no server, in its short form
 //
 // Exit codes: 0 all passed, 1 a test failed, 2 the tests could not be run.
@@ -40,9 +41,9 @@ func main() {
 }
 
 func dispatch(ctx context.Context, args []string) error {
-	verbs := map[string]func(context.Context, []string) error{"parts": parts, "tool": tools, "run": run, "quick": quickly}
+	verbs := map[string]func(context.Context, []string) error{"parts": parts, "tool": tools, "run": run, "quick": quickly, "fuzz": fuzz}
 	if len(args) == 0 || verbs[args[0]] == nil {
-		return errors.New("want parts, tool, quick or run")
+		return errors.New("want parts, tool, quick, run or fuzz")
 	}
 	return verbs[args[0]](ctx, args[1:])
 }
