@@ -8,7 +8,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -39,7 +38,7 @@ func main() {
 
 func run(ctx context.Context, args []string, stdout io.Writer) error {
 	if len(args) < 2 {
-		return errors.New(usage)
+		return fmt.Errorf("want a folder and names of clusters\n%s", usage)
 	}
 	dir, names := args[0], args[1:]
 	table := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
