@@ -28,10 +28,10 @@ func (w *world) defineHard(p *pass) *hardKinds {
 	r := w.repository
 	versions, open := versionsOf(r), r.Checks.UnknownKinds == config.Warn || r.Checks.UnknownKinds == config.Pass
 	before := p.before
-	if before != nil && (!slices.Equal(before.hard.versions, versions) || before.hard.open != open || before.repository.FleetHash != r.FleetHash) {
+	if before != nil && (!slices.Equal(before.hard.versions, versions) || before.hard.open != open || !sameVersions(before.hard.clusters, r.Clusters)) {
 		before = nil
 	}
-	if b := before; b != nil && !p.replaced[definitionKind] && !p.replaced[config.HelmChartKind] && !p.replaced[anyKind] && b.repository.SchemasHash == r.SchemasHash && sameDefinitions(b.repository, r) && !b.hard.shared.Retry() {
+	if b := before; b != nil && b.repository.FleetHash == r.FleetHash && !p.replaced[definitionKind] && !p.replaced[config.HelmChartKind] && !p.replaced[anyKind] && b.repository.SchemasHash == r.SchemasHash && sameDefinitions(b.repository, r) && !b.hard.shared.Retry() {
 		return b.hard
 	}
 	hard := &hardKinds{clusters: r.Clusters, facts: r.Facts, versions: versions, open: open, problems: map[config.UnitPath]document.Problems{},
@@ -123,6 +123,12 @@ func definitionsAmong(docs []*document.Document) (list []*definition) {
 // sameDefinitions says whether the facts of two commits have the same definitions.
 func sameDefinitions(a, b *config.Repository) bool {
 	return maps.EqualFunc(a.Facts, b.Facts, func(x, y *config.Facts) bool { return x.DefinitionsHash == y.DefinitionsHash })
+}
+
+// sameVersions says whether a fleet has the clusters of another, each with its Kubernetes
+// version, in the same order. Where units are placed is in the hash of the definitions.
+func sameVersions(a, b []*config.Cluster) bool {
+	return slices.EqualFunc(a, b, func(x, y *config.Cluster) bool { return x.Name == y.Name && x.Kubernetes == y.Kubernetes })
 }
 
 // versionsOf are the Kubernetes versions of the fleet, sorted; the newest where there is none.

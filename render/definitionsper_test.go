@@ -123,3 +123,31 @@ spec:
 		t.Errorf("a field that no definition has: got %q", got)
 	}
 }
+
+// TestAFleetChangeKeepsKinds: another wave, label or variable is no reason to compile all
+// kinds again, which takes a tenth of a second each. Another version of Kubernetes is one.
+func TestAFleetChangeKeepsKinds(t *testing.T) {
+	files := exampleFiles(t, "swell.yaml", "fleet", "kinds", "data", "services/shop")
+	replace := func(name, old, new string) {
+		text := string(files[name].Data)
+		if !strings.Contains(text, old) {
+			t.Fatalf("%s: no %q", name, old)
+		}
+		files[name] = &fstest.MapFile{Data: []byte(strings.Replace(text, old, new, 1))}
+	}
+	var c Compiler
+	snapshot := func() *world {
+		c.Snapshot("", config.Files(maps.Clone(files)))
+		return c.world
+	}
+	first := snapshot()
+	replace("fleet/rollout.yaml", "soak: 10m", "soak: 20m")
+	replace("fleet/myt-1.yaml", "_MYT_NETS_", "_MYT_OTHER_NETS_")
+	if w := snapshot(); w.kinds != first.kinds || w.hard != first.hard {
+		t.Error("the kinds were compiled again for another soak and another variable")
+	}
+	replace("fleet/myt-1.yaml", `"1.36"`, `"1.35"`)
+	if w := snapshot(); w.hard == first.hard {
+		t.Error("a cluster with another version of Kubernetes has the kinds of before")
+	}
+}

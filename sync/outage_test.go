@@ -84,6 +84,10 @@ func (w *world) restIn(tick time.Duration) {
 			calm = min(calm, 1)
 			continue
 		}
+		if w.daemon.Working() { // on a slow machine, a job or a survey takes longer than three passes
+			pause(w.TB)
+			continue
+		}
 		if !w.resting() || w.stepping() {
 			w.now = w.now.Add(tick)
 			pause(w.TB)

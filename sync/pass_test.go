@@ -31,6 +31,12 @@ func (d *Daemon) recordThese(t testing.TB, jobs ...*executor.Job) {
 // Busy says whether anything is under way, or over and not recorded yet.
 func (d *Daemon) Busy() bool { return d.executor.Busy() || len(d.sweeps.underWay) > 0 }
 
+// Working says whether anything is under way that ends by itself, whatever the clock says:
+// Busy, a survey of a cluster, or a look at Git.
+func (d *Daemon) Working() bool {
+	return d.Busy() || len(d.surveys.underWay) > 0 || d.branch.looking != nil
+}
+
 // Add takes in the record of a later pass.
 func (r *Record) Add(next Record) { r.add(next) }
 

@@ -75,46 +75,63 @@ func (w *planWriter) head() {
 	}
 }
 
-// courseGroup is units that go the same way.
+// courseGroup is units that go the same way, at about the same times.
 type courseGroup struct {
 	first *sync.UnitForecast
+	times []time.Time // of the first
 	units []config.UnitPath
 }
 
+// sameTime is within how much units go at the same time: the cells of one release do not become
+// healthy at the same moment. The times of the first of them are shown.
+const sameTime = time.Minute
+
 // courses are units by their way, in the order of the first of each.
 func courses(units []sync.UnitForecast, each bool) (all []courseGroup) {
-	at := map[string]int{}
+	at := map[string][]int{} // groups of the same way, by that
 	for i := range units {
 		u := &units[i]
-		key := courseKey(u)
-		n, known := at[key]
-		if !known || each {
-			n = len(all)
-			at[key] = n
-			all = append(all, courseGroup{first: u})
+		key, times := course(u)
+		known := slices.IndexFunc(at[key], func(n int) bool { return slices.EqualFunc(all[n].times, times, near) })
+		if each || known < 0 {
+			at[key] = append(at[key], len(all))
+			all = append(all, courseGroup{u, times, []config.UnitPath{u.Unit}})
+			continue
 		}
-		all[n].units = append(all[n].units, u.Unit)
+		same := &all[at[key][known]]
+		same.units = append(same.units, u.Unit)
 	}
 	return all
 }
 
-// courseKey is the same for units that go the same way: all of it but names and digests.
-func courseKey(u *sync.UnitForecast) string {
+func near(a, b time.Time) bool { return a.IsZero() == b.IsZero() && a.Sub(b).Abs() < sameTime }
+
+// course is the way that a unit goes: all that the forecast says of it but names, digests and
+// times; and these times.
+func course(u *sync.UnitForecast) (way string, times []time.Time) {
 	plain := *u
 	plain.Unit = ""
 	plain.Left = strings.ReplaceAll(u.Left, string(u.Unit), "")
+	take := func(t *time.Time) {
+		times = append(times, *t)
+		*t = time.Time{}
+	}
+	take(&plain.Done)
 	plain.Waves = slices.Clone(u.Waves)
 	for i := range plain.Waves {
-		plain.Waves[i].Gates = slices.Clone(plain.Waves[i].Gates)
-		for n := range plain.Waves[i].Gates {
-			plain.Waves[i].Gates[n].Digest = ""
+		v := &plain.Waves[i]
+		take(&v.From)
+		take(&v.Passed)
+		v.Gates = slices.Clone(v.Gates)
+		for n := range v.Gates {
+			v.Gates[n].Digest = ""
 		}
 	}
 	key, err := json.Marshal(plain)
 	if err != nil {
-		return string(u.Unit) // it is alone
+		return string(u.Unit), times // it is alone
 	}
-	return string(key)
+	return string(key), times
 }
 
 func (w *planWriter) course(g courseGroup) {

@@ -16,6 +16,7 @@ import (
 	"regexp"
 	"strings"
 	gosync "sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -167,7 +168,7 @@ func (r *reviewed) run() (stop func()) {
 		_ = cmd.Wait()
 	}()
 	stop = func() {
-		_ = cmd.Process.Signal(os.Interrupt) // or it has ended
+		_ = cmd.Process.Signal(syscall.SIGTERM) // or it has ended
 		<-over
 	}
 	r.Cleanup(func() {

@@ -18,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -121,7 +122,7 @@ func (s *sealedStage) daemon() (stop func()) {
 		s.Fatal(err)
 	}
 	return func() {
-		_ = cmd.Process.Signal(os.Interrupt)
+		_ = cmd.Process.Signal(syscall.SIGTERM)
 		_ = cmd.Wait()
 		s.texts["log"] = log.Bytes()
 	}

@@ -93,7 +93,7 @@ func (o *outcome) add(pkg string, e event) {
 }
 
 // maxOutput is how many lines of a failed test are shown; its log has all of them.
-const maxOutput = 200
+const maxOutput = 40
 
 // explain is what the failed tests output. Where none failed, the binary itself did, and what it
 // output last is shown: the place of a panic, a deadline.

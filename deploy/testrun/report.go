@@ -71,6 +71,7 @@ func (r *runner) report(wall, cpu time.Duration, counts map[string]int) string {
 	if len(skipped) > 0 {
 		fmt.Fprintf(&b, "\nskipped: %s\n", strings.Join(skipped, ", "))
 	}
+	r.failures(&b)
 	fmt.Fprintf(&b, "\nwall %s, CPU %s, of it %s to build %d binaries; %d control planes and %d processes of swell started\n",
 		short(wall), short(cpu), short(r.linking), r.linked, counts["control plane"], counts["swell"])
 	fmt.Fprintf(&b, "%d passed, %d failed, %d skipped\n", passed, failed, len(skipped))
@@ -90,6 +91,15 @@ func (r *runner) packages(b *strings.Builder) {
 			res.cpu.Seconds(), res.entry.budget, res.wall.Seconds(), len(res.tests), res.entry.name())
 	}
 	_ = table.Flush() // into memory
+}
+
+// failures is what failed, near the end: where a log is cut, its end is kept.
+func (r *runner) failures(b *strings.Builder) {
+	for _, res := range r.results {
+		if res.isFailed {
+			fmt.Fprintf(b, "\n%s failed: the last lines of each test; all are in %s\n%s", res.entry.name(), logFile(res.entry), res.explain())
+		}
+	}
 }
 
 func (r *runner) slowest(b *strings.Builder) {

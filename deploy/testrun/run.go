@@ -192,15 +192,18 @@ func (r *runner) test(ctx context.Context, e *entry, program string) {
 	fmt.Print(res.line())
 	if err != nil {
 		fmt.Printf("%s: %v\n", e.name(), err)
-	} else if res.isFailed {
-		fmt.Print(res.explain())
 	}
 	_ = os.Remove(program) // it takes up to 200 MB, and is of no more use
 }
 
+// logFile is where all that a test binary says goes.
+func logFile(e *entry) string {
+	return filepath.Join(resultsDir, strings.NewReplacer("/", "-", " (", "-", ")", "").Replace(e.name())+".log")
+}
+
 // execute runs a test binary to its end, and reads what it says.
 func (r *runner) execute(ctx context.Context, e *entry, program string) (result, error) {
-	log, err := os.Create(filepath.Join(resultsDir, strings.NewReplacer("/", "-", " (", "-", ")", "").Replace(e.name())+".log"))
+	log, err := os.Create(logFile(e))
 	if err != nil {
 		return result{}, err
 	}
