@@ -10,7 +10,6 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/approval"
-	"github.com/swell-sh/swell/sync/executor"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -24,7 +23,9 @@ type guarded struct {
 	// pending is what units have to delete for the snapshot, as far as it was
 	// looked at: see [Daemon.pending].
 	pending map[object.UnitTarget]approval.Loss
-	// with is pending and what the jobs of the last pass were about to delete.
+	// besides is what jobs are about to delete that the commit does not come to.
+	besides map[object.UnitTarget]besides
+	// with is both.
 	with map[object.UnitTarget]approval.Loss
 	// judged are the units whose release was judged before it began, for the
 	// snapshot.
@@ -35,7 +36,7 @@ type guarded struct {
 
 func (d *Daemon) loadGuarded() (err error) {
 	g := &d.guarded
-	g.stale, g.waiting, g.judged = true, map[config.UnitPath]bool{}, map[config.UnitPath]bool{}
+	g.stale, g.waiting, g.judged, g.besides = true, map[config.UnitPath]bool{}, map[config.UnitPath]bool{}, map[object.UnitTarget]besides{}
 	for path, unit := range d.state.Units {
 		if unit.Waiting != "" {
 			g.waiting[path] = true
@@ -61,6 +62,7 @@ func (p *pass) loadApprovals() error {
 // newCommit forgets what was known of the commit before.
 func (g *guarded) newCommit() {
 	g.pending, g.with, g.judged, g.stale = nil, nil, map[config.UnitPath]bool{}, true
+	g.besides = map[object.UnitTarget]besides{}
 }
 
 // guard decides which deletions the jobs may make. It judges all that the commit comes
@@ -97,7 +99,11 @@ func (p *pass) withhold() error {
 	if !slices.ContainsFunc(starts, func(path config.UnitPath) bool { return !g.judged[path] }) && (!g.stale || len(p.monorepo.wanted.Withheld) == 0) {
 		return nil
 	}
-	verdict, err := p.judge(nil)
+	losses, err := p.pending()
+	if err != nil {
+		return err
+	}
+	verdict, err := p.judge(losses)
 	if err != nil {
 		return err
 	}
@@ -120,7 +126,11 @@ func (p *pass) judgeDeletions() error {
 	if p.monorepo.wanted.Refused() != "" || !deleting && (!g.stale || g.ledger.IsEmpty() && len(g.waiting)+len(p.monorepo.wanted.Withheld) == 0) {
 		return nil // nothing is selected while the commit is not to be believed
 	}
-	verdict, err := p.judge(p.jobs)
+	losses, err := p.pendingWith(p.jobs)
+	if err != nil {
+		return err
+	}
+	verdict, err := p.judge(losses)
 	if err != nil {
 		return err
 	}
@@ -133,13 +143,8 @@ func (p *pass) judgeDeletions() error {
 	return p.savePlans(verdict)
 }
 
-// judge says which deletions wait for approval, of all that the commit comes to
-// delete and of those that the jobs are about to make besides.
-func (p *pass) judge(jobs []*executor.Job) (approval.Verdict, error) {
-	losses, err := p.pending(jobs)
-	if err != nil {
-		return approval.Verdict{}, err
-	}
+// judge says which deletions wait for approval.
+func (p *pass) judge(losses map[object.UnitTarget]approval.Loss) (approval.Verdict, error) {
 	return p.prospect().judge(p.guarded.limits, p.guarded.ledger, losses)
 }
 

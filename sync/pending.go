@@ -16,22 +16,54 @@ import (
 )
 
 // pending finds what the commit comes to delete, by unit and target: once for each
-// commit, and again where something was written. What jobs are about to delete
-// besides, after a rollback, is in it too.
-func (p *pass) pending(jobs []*executor.Job) (map[object.UnitTarget]approval.Loss, error) {
+// commit, and again where something was written.
+func (p *pass) pending() (map[object.UnitTarget]approval.Loss, error) {
 	pending, err := p.prospect().losses(p.guarded.pending)
+	p.guarded.pending = pending
+	return pending, err
+}
+
+// pendingWith is pending, and what jobs are about to delete besides, after a rollback: these
+// and earlier ones that were held. A plan that named only what the jobs of one pass are about
+// to delete would be another one in each pass.
+func (p *pass) pendingWith(jobs []*executor.Job) (map[object.UnitTarget]approval.Loss, error) {
+	pending, err := p.pending()
 	if err != nil {
 		return nil, err
 	}
-	p.guarded.pending = pending
-	with := maps.Clone(pending)
+	g := &p.guarded
 	for _, j := range jobs {
-		if len(j.Prunable) > 0 {
-			with[j.Place()] = p.besides(j, with[j.Place()])
+		if j.Deletes() {
+			g.noteBesides(j, j.Prunable)
 		}
 	}
-	p.guarded.with = with
+	with := maps.Clone(pending)
+	for at, b := range g.besides {
+		if unit := p.state.Units[at.Unit]; unit == nil || unit.Targets[at.Target] == nil || unit.Targets[at.Target].Wanted != b.wanted {
+			delete(g.besides, at)
+			continue
+		}
+		with[at] = p.lossWith(at, b, with[at])
+	}
+	g.with = with
 	return with, nil
+}
+
+// besides is what a job is about to delete, or waits to.
+type besides struct {
+	wanted  object.Digest // by the target at that time
+	remains []object.ID   // see [approval.Loss]
+	have    int
+	gone    []store.Entry
+}
+
+// noteBesides remembers what a job deletes until another job looks at the place.
+func (g *guarded) noteBesides(j *executor.Job, gone []store.Entry) {
+	if len(gone) == 0 {
+		delete(g.besides, j.Place())
+		return
+	}
+	g.besides[j.Place()] = besides{j.Digest, approval.Remaining(j.Bundle), len(j.Inventory), gone}
 }
 
 // prospect is the daemon's, for its newest commit.
@@ -39,19 +71,19 @@ func (p *pass) prospect() *prospect {
 	return &prospect{snapshot: p.monorepo.snapshot, wanted: p.monorepo.wanted, state: p.state, compiler: p.monorepo.compiler, broken: p.monorepo.broken, has: stored{p.tx.Reader}, rebuilding: p.rebuilding}
 }
 
-// besides adds to a loss what a job is about to delete.
-func (p *pass) besides(j *executor.Job, l approval.Loss) approval.Loss {
+// lossWith adds to a loss what a job deletes besides.
+func (p *pass) lossWith(at object.UnitTarget, b besides, l approval.Loss) approval.Loss {
 	counted := make(map[object.ID]bool, len(l.Gone))
 	for _, o := range l.Gone {
 		counted[o.ID] = true
 	}
 	if len(l.Gone) == 0 {
 		after := p.prospect()
-		l.UnitTarget, l.Stays, l.Remains = j.Place(), after.stays(j.Unit), approval.Remaining(j.Bundle)
-		l.Made = after.made(j.Place())
+		l.UnitTarget, l.Stays, l.Remains = at, after.stays(at.Unit), b.remains
+		l.Made = after.made(at)
 	}
-	l.Have, l.Gone = max(l.Have, len(j.Inventory)), l.Gone[:len(l.Gone):len(l.Gone)]
-	for _, e := range j.Prunable {
+	l.Have, l.Gone = max(l.Have, b.have), l.Gone[:len(l.Gone):len(l.Gone)]
+	for _, e := range b.gone {
 		if !counted[e.ID] {
 			l.Gone = append(l.Gone, objectOf(e))
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/approval"
 	"github.com/swell-sh/swell/sync/drift"
+	"github.com/swell-sh/swell/sync/executor"
 	"github.com/swell-sh/swell/sync/order"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
@@ -78,7 +79,7 @@ func TestPendingOfManyUnits(t *testing.T) {
 	apart := map[object.UnitTarget]approval.Loss{}
 	p := &pass{Daemon: d, r: &Record{}}
 	err := p.store(t.Context(), []func() error{func() (err error) {
-		together, err = p.pending(nil)
+		together, err = p.pending()
 		for at := range together {
 			err = errors.Join(err, p.prospect().count(map[object.UnitTarget]bool{at: true}, apart))
 		}
@@ -121,12 +122,65 @@ func TestRetiredTargetIsCountedAnew(t *testing.T) {
 		p.putInForce()
 		return err
 	}, p.decide, func() error {
-		losses, err := p.pending(nil)
+		losses, err := p.pending()
 		if is := losses[at]; len(is.Gone) != 3 {
 			t.Errorf("%d objects are to be deleted of %d, want 3 of 4", len(is.Gone), is.Have)
 		}
 		return err
 	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestPlanOfJobsThatTakeTurns: after a rollback, jobs on two targets are about to delete what
+// the commit wants. Each of them alone in its pass, they are in one plan: it would be another
+// one in each pass, no approval would last, and one pass followed the other at once.
+func TestPlanOfJobsThatTakeTurns(t *testing.T) {
+	t.Parallel()
+	d := manyUnits(t, 2)
+	job := func(n int) *executor.Job {
+		at := object.UnitTarget{Unit: config.UnitPath(fmt.Sprintf("unit-%06d", n)), Target: "dev/a"}
+		return &executor.Job{Action: rollout.Action{Kind: rollout.Check, Prune: true, Unit: at.Unit, Target: at.Target, Digest: "d"},
+			Prunable: []store.Entry{{Unit: at.Unit, Target: at.Target, ID: object.ID{Kind: "Deployment", Name: string(at.Unit)}, UID: "u"}}}
+	}
+	first, second := job(0), job(1)
+	p := &pass{Daemon: d, r: &Record{At: time.Now()}}
+	want := func(jobs []*executor.Job, units ...config.UnitPath) func() error {
+		return func() error {
+			losses, err := p.pendingWith(jobs)
+			var got []config.UnitPath
+			for at, l := range losses {
+				if len(l.Gone) > 0 {
+					got = append(got, at.Unit)
+				}
+			}
+			if slices.Sort(got); !slices.Equal(got, units) {
+				t.Errorf("it is to delete of %q, want %q", got, units)
+			}
+			return err
+		}
+	}
+	ends := func(j *executor.Job, held ...store.Entry) func() error {
+		return func() error {
+			j.Held, j.Outcome.Result = held, rollout.Healthy
+			return p.recordDeletions([]*executor.Job{j})
+		}
+	}
+	none := job(1)
+	none.Prunable = nil // somebody deleted it by hand
+	err := p.store(t.Context(), []func() error{
+		want([]*executor.Job{first}, first.Unit),
+		want([]*executor.Job{second}, first.Unit, second.Unit),
+		ends(first, first.Prunable...), want(nil, first.Unit, second.Unit),
+		ends(first), want(nil, second.Unit), // it was approved
+		want([]*executor.Job{none}),
+		want([]*executor.Job{second}, second.Unit),
+		func() error {
+			d.state.Units[second.Unit].Targets[second.Target].Wanted = "e" // it is released again
+			return nil
+		}, want(nil),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +195,11 @@ func BenchmarkJudge(b *testing.B) {
 	err := p.store(b.Context(), []func() error{func() error {
 		for b.Loop() {
 			d.guarded.pending = nil
-			if v, err := p.judge(nil); err != nil || len(v.Held) > 0 || len(d.guarded.pending) != 1 {
+			losses, err := p.pendingWith(nil)
+			if err != nil {
+				return err
+			}
+			if v, err := p.judge(losses); err != nil || len(v.Held) > 0 || len(d.guarded.pending) != 1 {
 				return fmt.Errorf("%v, %w, %d pending", v, err, len(d.guarded.pending))
 			}
 		}

@@ -105,6 +105,9 @@ func (p *pass) recordDeletions(jobs []*executor.Job) error {
 			delete(g.pending, j.Place())
 			g.stale = true
 		}
+		if j.Deletes() && j.Outcome.Result != "" {
+			g.noteBesides(j, j.Held) // all else is gone, or was left alone
+		}
 		changed = append(changed, j.Changed...)
 		if j.Unreplaced == 0 {
 			continue

@@ -200,7 +200,8 @@ func (j *judge) fleetIs(c *commit) {
 	j.masks, j.windows = c.masks, c.windows
 }
 
-// bound: nothing is written at a masked place, and nothing new at a paused one.
+// bound: nothing is written at a masked place, and nothing new at a paused one. What the unit
+// had there before another one took it over, and gave it up, is not new.
 func (j *judge) bound(c *call, at *cluster, k key) {
 	if c.process.isDead() {
 		return // it was on its way
@@ -224,19 +225,19 @@ func (j *judge) bound(c *call, at *cluster, k key) {
 	if why != "" {
 		j.objectf("nothing is written at a masked place", "%s: %v by %s", c.key(), places, why)
 	}
-	if l, there := at.live[k]; unit != "" && there && !l.going && l.mark != mark {
-		j.paused(c, places[0])
+	if l, there := at.live[k]; unit != "" && there && !l.going && l.mark != mark && !j.wasThere(unit, c.cluster, k, mark) {
+		j.paused(c, places[0], fmt.Sprintf("%s is %s of unit %s, and gets %s", k, l.mark, l.unit, mark))
 	}
 }
 
 // paused: a write of something new began before the pause.
-func (j *judge) paused(c *call, at place) {
+func (j *judge) paused(c *call, at place, change string) {
 	for _, g := range j.given {
 		if !g.holds(order.Pause, at, c.process) || !g.taken {
 			continue
 		}
 		if !g.dirty[at] || j.elapsed-g.takenAt > lateTime {
-			j.objectf("what is paused is not written", "%s: %v, by %s", c.key(), at, g.tag)
+			j.objectf("what is paused is not written", "%s: %v, by %s: %s", c.key(), at, g.tag, change)
 		}
 	}
 }

@@ -48,7 +48,7 @@ func (j *judge) offer(c *commit) {
 			if name := nameOf(objects); j.places[at].bundles[name] == nil {
 				s := &span{objects: objects}
 				j.places[at].bundles[name] = s
-				j.measure(j.world.clusters[t.cluster], j.places[at], s)
+				j.measure(j.world.clusters[t.cluster], at.unit, j.places[at], s)
 			}
 		}
 	}
@@ -64,24 +64,29 @@ func nameOf(objects map[key]string) string {
 
 // hold looks which bundles a cluster holds now.
 func (j *judge) hold(c *cluster) {
-	for _, at := range j.places {
-		if at.target.cluster == c.name {
-			for _, s := range at.bundles {
-				j.measure(c, at, s)
+	for at, h := range j.places {
+		if h.target.cluster == c.name {
+			for _, s := range h.bundles {
+				j.measure(c, at.unit, h, s)
 			}
 		}
 	}
 }
 
-func (j *judge) measure(c *cluster, h *held, s *span) {
+func (j *judge) measure(c *cluster, unit string, h *held, s *span) {
 	s.now = true
+	isOurs := true // and not another unit's with the same content
 	for k, mark := range s.objects {
-		if l, ok := c.live[k]; !ok || l.mark != mark || !l.ready || l.going {
+		l, ok := c.live[k]
+		if !ok || l.mark != mark || !l.ready || l.going {
 			s.now = false
 		}
+		isOurs = isOurs && ok && l.unit == unit
 	}
 	if s.now && !s.whole {
 		s.whole, s.first = true, j.elapsed
+	}
+	if s.now && isOurs {
 		maps.Copy(h.last, s.objects)
 	}
 	if s.now {
