@@ -63,11 +63,6 @@ func (b *batch) takes(e *entry) bool {
 		!slices.ContainsFunc(b.entries, func(other *entry) bool { return path.Base(other.pkg) == path.Base(e.pkg) })
 }
 
-// uninstrumented leaves SQLite alone in binaries with the race detector. It is C made into Go,
-// which nobody but one connection at a time reaches, through database/sql: instrumented, it
-// takes three quarters of the time of such tests.
-const uninstrumented = "-gcflags=modernc.org/...=-race=false"
-
 // build builds the binaries of the batch into a folder, and returns the CPU time of that.
 // vet is left to make lint; debug information is left out, which takes a third of linking.
 func (b *batch) build(ctx context.Context, dir string) (time.Duration, error) {
@@ -77,7 +72,7 @@ func (b *batch) build(ctx context.Context, dir string) (time.Duration, error) {
 	args := []string{"test", "-c", "-vet=off", "-ldflags=-w", "-o", dir + string(filepath.Separator)}
 	cgo := "CGO_ENABLED=0"
 	if b.how == withRace {
-		args, cgo = append(args, "-race", uninstrumented), "CGO_ENABLED=1"
+		args, cgo = append(args, "-race"), "CGO_ENABLED=1"
 	}
 	for _, e := range b.entries {
 		within, err := filepath.Rel(b.module, e.pkg)

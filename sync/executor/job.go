@@ -97,6 +97,21 @@ func (j *Job) WritesAhead() (intended, suspect []store.Entry) {
 	return intended, suspect
 }
 
+// LeavesOut lists the objects that the unit has and that the bundle does not want. Nobody
+// notices what becomes of their content: if a later bundle wants one again, it has to be sent.
+func (j *Job) LeavesOut() (entries []store.Entry) {
+	if j.Kind != rollout.Apply || j.Bundle == nil || j.Outcome.Result != "" {
+		return nil
+	}
+	wanted := ownership.ObjectsOf(j.Bundle)
+	for id, known := range j.Inventory {
+		if !wanted[id] && known.Digest != "" {
+			entries = append(entries, known)
+		}
+	}
+	return entries
+}
+
 // Sends are the objects of the bundle that the job is about: without those that it
 // leaves to other units. The Jobs of gates are only in a Prove, which has its one.
 func (j *Job) Sends() []*object.Object {
