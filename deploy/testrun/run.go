@@ -28,10 +28,6 @@ const deadline = "30m"
 // serversAtOnce bounds how many packages wait for servers at a time.
 const serversAtOnce = 4
 
-// collector are settings of Go's garbage collector in test binaries: it takes a quarter of their
-// time as it is, and memory is there. A process that has much collects as often as ever.
-var collector = []string{"GOGC=400", "GOMEMLIMIT=1GiB"}
-
 // runner is one run of the plan.
 type runner struct {
 	env                []string      // for the test binaries
@@ -53,6 +49,9 @@ type result struct {
 
 func run(ctx context.Context, args []string) error {
 	began := time.Now()
+	if err := collectSeldom(); err != nil {
+		return err
+	}
 	flags := flag.NewFlagSet("run", flag.ContinueOnError)
 	hows := flags.String("how", "servers,plain,race", "which lines of the plan, by how they run")
 	if err := flags.Parse(args); err != nil {
@@ -77,7 +76,7 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	r := &runner{
-		env:     slices.Concat(os.Environ(), collector, tally.env(), servers.env()),
+		env:     append(append(os.Environ(), tally.env()...), servers.env()...),
 		servers: make(chan struct{}, serversAtOnce), computing: make(chan struct{}, runtime.NumCPU()),
 	}
 	err = r.all(ctx, entries, servers.stop)
@@ -86,6 +85,16 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	return r.finish(began, tally)
+}
+
+// collectSeldom has Go's garbage collector run less often in all that is started from here on:
+// the compiler, API servers, test binaries. As it is, it takes a quarter of their time. What
+// has much memory collects as often as ever.
+func collectSeldom() error {
+	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
+		return nil // somebody knows better
+	}
+	return errors.Join(os.Setenv("GOGC", "400"), os.Setenv("GOMEMLIMIT", "2GiB"))
 }
 
 // chosen are the entries of the plan that are to run: those of some packages, or all.
