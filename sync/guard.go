@@ -23,8 +23,8 @@ type guarded struct {
 	// pending is what units have to delete for the snapshot, as far as it was
 	// looked at: see [Daemon.pending].
 	pending map[object.UnitTarget]approval.Loss
-	// besides is what jobs are about to delete that the commit does not come to.
-	besides map[object.UnitTarget]besides
+	// extras are what jobs are about to delete that the commit does not come to.
+	extras map[object.UnitTarget]extraDeletions
 	// with is both.
 	with map[object.UnitTarget]approval.Loss
 	// judged are the units whose release was judged before it began, for the
@@ -36,7 +36,7 @@ type guarded struct {
 
 func (d *Daemon) loadGuarded() (err error) {
 	g := &d.guarded
-	g.stale, g.waiting, g.judged, g.besides = true, map[config.UnitPath]bool{}, map[config.UnitPath]bool{}, map[object.UnitTarget]besides{}
+	g.stale, g.waiting, g.judged, g.extras = true, map[config.UnitPath]bool{}, map[config.UnitPath]bool{}, map[object.UnitTarget]extraDeletions{}
 	for path, unit := range d.state.Units {
 		if unit.Waiting != "" {
 			g.waiting[path] = true
@@ -62,7 +62,7 @@ func (p *pass) loadApprovals() error {
 // newCommit forgets what was known of the commit before.
 func (g *guarded) newCommit() {
 	g.pending, g.with, g.judged, g.stale = nil, nil, map[config.UnitPath]bool{}, true
-	g.besides = map[object.UnitTarget]besides{}
+	g.extras = map[object.UnitTarget]extraDeletions{}
 }
 
 // guard decides which deletions the jobs may make. It judges all that the commit comes

@@ -34,36 +34,36 @@ func (p *pass) pendingWith(jobs []*executor.Job) (map[object.UnitTarget]approval
 	g := &p.guarded
 	for _, j := range jobs {
 		if j.Deletes() {
-			g.noteBesides(j, j.Prunable)
+			g.noteExtras(j, j.Prunable)
 		}
 	}
 	with := maps.Clone(pending)
-	for at, b := range g.besides {
-		if unit := p.state.Units[at.Unit]; unit == nil || unit.Targets[at.Target] == nil || unit.Targets[at.Target].Wanted != b.wanted {
-			delete(g.besides, at)
+	for unitTarget, extra := range g.extras {
+		if unit := p.state.Units[unitTarget.Unit]; unit == nil || unit.Targets[unitTarget.Target] == nil || unit.Targets[unitTarget.Target].Wanted != extra.wanted {
+			delete(g.extras, unitTarget)
 			continue
 		}
-		with[at] = p.lossWith(at, b, with[at])
+		with[unitTarget] = p.lossWith(unitTarget, extra, with[unitTarget])
 	}
 	g.with = with
 	return with, nil
 }
 
-// besides is what a job is about to delete, or waits to.
-type besides struct {
+// extraDeletions are what a job is about to delete, or waits to.
+type extraDeletions struct {
 	wanted  object.Digest // by the target at that time
 	remains []object.ID   // see [approval.Loss]
 	have    int
 	gone    []store.Entry
 }
 
-// noteBesides remembers what a job deletes until another job looks at the place.
-func (g *guarded) noteBesides(j *executor.Job, gone []store.Entry) {
+// noteExtras remembers what a job deletes until another job looks at the place.
+func (g *guarded) noteExtras(j *executor.Job, gone []store.Entry) {
 	if len(gone) == 0 {
-		delete(g.besides, j.Place())
+		delete(g.extras, j.Place())
 		return
 	}
-	g.besides[j.Place()] = besides{j.Digest, approval.Remaining(j.Bundle), len(j.Inventory), gone}
+	g.extras[j.Place()] = extraDeletions{j.Digest, approval.Remaining(j.Bundle), len(j.Inventory), gone}
 }
 
 // prospect is the daemon's, for its newest commit.
@@ -72,18 +72,18 @@ func (p *pass) prospect() *prospect {
 }
 
 // lossWith adds to a loss what a job deletes besides.
-func (p *pass) lossWith(at object.UnitTarget, b besides, l approval.Loss) approval.Loss {
+func (p *pass) lossWith(unitTarget object.UnitTarget, extra extraDeletions, l approval.Loss) approval.Loss {
 	counted := make(map[object.ID]bool, len(l.Gone))
 	for _, o := range l.Gone {
 		counted[o.ID] = true
 	}
 	if len(l.Gone) == 0 {
 		after := p.prospect()
-		l.UnitTarget, l.Stays, l.Remains = at, after.stays(at.Unit), b.remains
-		l.Made = after.made(at)
+		l.UnitTarget, l.Stays, l.Remains = unitTarget, after.stays(unitTarget.Unit), extra.remains
+		l.Made = after.made(unitTarget)
 	}
-	l.Have, l.Gone = max(l.Have, b.have), l.Gone[:len(l.Gone):len(l.Gone)]
-	for _, e := range b.gone {
+	l.Have, l.Gone = max(l.Have, extra.have), l.Gone[:len(l.Gone):len(l.Gone)]
+	for _, e := range extra.gone {
 		if !counted[e.ID] {
 			l.Gone = append(l.Gone, objectOf(e))
 		}

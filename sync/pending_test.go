@@ -140,9 +140,9 @@ func TestPlanOfJobsThatTakeTurns(t *testing.T) {
 	t.Parallel()
 	d := manyUnits(t, 2)
 	job := func(n int) *executor.Job {
-		at := object.UnitTarget{Unit: config.UnitPath(fmt.Sprintf("unit-%06d", n)), Target: "dev/a"}
-		return &executor.Job{Action: rollout.Action{Kind: rollout.Check, Prune: true, Unit: at.Unit, Target: at.Target, Digest: "d"},
-			Prunable: []store.Entry{{Unit: at.Unit, Target: at.Target, ID: object.ID{Kind: "Deployment", Name: string(at.Unit)}, UID: "u"}}}
+		unitTarget := object.UnitTarget{Unit: config.UnitPath(fmt.Sprintf("unit-%06d", n)), Target: "dev/a"}
+		return &executor.Job{Action: rollout.Action{Kind: rollout.Check, Prune: true, Unit: unitTarget.Unit, Target: unitTarget.Target, Digest: "d"},
+			Prunable: []store.Entry{{Unit: unitTarget.Unit, Target: unitTarget.Target, ID: object.ID{Kind: "Deployment", Name: string(unitTarget.Unit)}, UID: "u"}}}
 	}
 	first, second := job(0), job(1)
 	p := &pass{Daemon: d, r: &Record{At: time.Now()}}
@@ -150,9 +150,9 @@ func TestPlanOfJobsThatTakeTurns(t *testing.T) {
 		return func() error {
 			losses, err := p.pendingWith(jobs)
 			var got []config.UnitPath
-			for at, l := range losses {
+			for unitTarget, l := range losses {
 				if len(l.Gone) > 0 {
-					got = append(got, at.Unit)
+					got = append(got, unitTarget.Unit)
 				}
 			}
 			if slices.Sort(got); !slices.Equal(got, units) {

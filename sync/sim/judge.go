@@ -373,7 +373,7 @@ func (j *judge) hear(o observed) {
 		case "rolled back":
 			j.isPutBack(t)
 		case "rolling back", "held":
-			if t.Kind == "rolling back" {
+			if t.Kind == "rolling back" && o.generation == j.generation { // or nobody knows of it any more
 				j.again(t)
 			}
 			if j.isOlder && strings.Contains(t.Text, "the state is older than the cluster") {

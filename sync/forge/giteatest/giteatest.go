@@ -297,12 +297,20 @@ func (s *Server) CloneURL(as User, project string) string {
 }
 
 // Pull opens a pull request of a branch, or of "user:branch" of a fork, and returns its
-// number.
+// number. Gitea takes in what was pushed after the push is over: until then, it knows neither
+// branch.
 func (s *Server) Pull(t testing.TB, as User, project, head, title string) int {
 	t.Helper()
 	var made struct{ Number int }
-	s.Do(t, as, "POST", "repos/"+project+"/pulls", map[string]any{"head": head, "base": "main", "title": title}, &made)
-	return made.Number
+	for limit := time.Now().Add(startTime); ; time.Sleep(100 * time.Millisecond) {
+		err := s.Try(t.Context(), as, "POST", "repos/"+project+"/pulls", map[string]any{"head": head, "base": "main", "title": title}, &made)
+		if err == nil {
+			return made.Number
+		}
+		if !strings.Contains(err.Error(), ": 404 ") || time.Now().After(limit) {
+			t.Fatal(err)
+		}
+	}
 }
 
 // Comment is one as the API tells it.
