@@ -140,6 +140,7 @@ func (w *planWriter) course(g courseGroup) {
 	for i, path := range g.units {
 		names[i] = string(path)
 	}
+	slices.Sort(names)
 	text := names[0]
 	if len(names) > 1 {
 		text = fmt.Sprintf("%d units, %s", len(names), document.Some(names, namedTargets))
