@@ -469,13 +469,17 @@ func (j *judge) wants(c *commit, cluster string, k key) (all []place) {
 	return all
 }
 
-// contested are the units of a commit that want an object that another one wants.
+// contested are the units of a commit that want an object that another one wants. Nobody knows
+// what a frozen unit wants.
 func (w *world) contested(c *commit) map[string]bool {
 	if c.twice != nil {
 		return c.twice
 	}
 	by, all := map[string]string{}, map[string]bool{}
 	for _, u := range c.units {
+		if u.frozen {
+			continue
+		}
 		for _, t := range w.targets(u) {
 			for k := range u.objects(t) {
 				at := t.cluster + " " + k.String()

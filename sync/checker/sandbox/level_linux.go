@@ -164,26 +164,32 @@ func kill(pid int) {
 	_ = syscall.Kill(-pid, syscall.SIGKILL) // it may be gone
 }
 
-// lookEvery is how often the memory of a program is looked at.
-const lookEvery = 20 * time.Millisecond
+// lookEvery is how often the memory of a program is looked at; less often where a look takes
+// long, because it has many threads: lookShare is which part of the time looks may take.
+const (
+	lookEvery = 20 * time.Millisecond
+	lookShare = 20
+)
 
 // watchMemory tells when a process and its children have more memory than the limit.
 // One process alone is also bounded by the kernel.
 func watchMemory(ctx context.Context, pid int, limit int64) <-chan struct{} {
 	greedy := make(chan struct{})
 	go func() {
-		ticker := time.NewTicker(lookEvery)
-		defer ticker.Stop()
+		timer := time.NewTimer(lookEvery)
+		defer timer.Stop()
 		for {
 			select {
 			case <-ctx.Done():
 				return
-			case <-ticker.C:
+			case <-timer.C:
 			}
+			began := time.Now()
 			if resident(pid) > limit {
 				close(greedy)
 				return
 			}
+			timer.Reset(max(lookEvery, lookShare*time.Since(began)))
 		}
 	}()
 	return greedy
@@ -201,9 +207,9 @@ func resident(pid int) int64 {
 		pages, _ := strconv.ParseInt(fields[1], 10, 64) // the kernel writes numbers
 		total = pages * int64(os.Getpagesize())
 	}
-	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)) // the pattern is good
-	for _, task := range tasks {
-		children, _ := os.ReadFile(task) // gone: no children
+	threads, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid)) // gone: no children
+	for _, thread := range threads {
+		children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", pid, thread.Name()))
 		for _, child := range strings.Fields(string(children)) {
 			if id, err := strconv.Atoi(child); err == nil {
 				total += resident(id)
