@@ -14,6 +14,9 @@ import (
 // the plan that are for it alone. Unlike run, it takes results from Go's cache: where one
 // package changed, only those that import it are linked and run.
 func quickly(ctx context.Context, packages []string) error {
+	if err := collectSeldom(); err != nil {
+		return err
+	}
 	entries, err := chosen(ctx, []string{computes}, packages)
 	if err != nil {
 		return err
