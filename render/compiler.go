@@ -301,7 +301,7 @@ func (p *pass) render() {
 		}
 	}
 	switch {
-	case p.before == nil || p.before.kinds != p.world.kinds || p.before.data != p.world.data || p.before.hard != p.world.hard || p.before.places != p.world.places || !p.before.checks.same(p.world.checks):
+	case p.before == nil || p.before.kinds != p.world.kinds || p.before.data != p.world.data || p.before.hard != p.world.hard || !p.before.checks.same(p.world.checks):
 		for _, e := range p.entries {
 			list[e] = true
 		}

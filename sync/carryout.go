@@ -70,7 +70,8 @@ func (p *pass) writeAhead() error {
 			p.state.Writes(j.Unit, j.Target, j.Tenant)
 		}
 		intended, suspect := j.WritesAhead()
-		if err := errors.Join(p.noteMade(j, intended), p.tx.Intend(intended), p.tx.MarkDirty(slices.Concat(suspect, j.LeavesOut())), p.tx.Confirm(j.Claims()),
+		if err := errors.Join(p.noteMade(j, intended), p.tx.Intend(intended),
+			p.tx.MarkDirty(suspect), p.tx.MarkDirty(j.LeavesOut()), p.tx.Confirm(j.Claims()),
 			p.tx.MarkOthersDirty(j.Cluster, slices.Concat(intended, suspect))); err != nil {
 			return err
 		}

@@ -24,7 +24,7 @@ type guarded struct {
 	// looked at: see [Daemon.pending].
 	pending map[object.UnitTarget]approval.Loss
 	// extras are what jobs are about to delete that the commit does not come to.
-	extras map[object.UnitTarget]extraDeletions
+	extras map[object.UnitTarget]extraLoss
 	// with is both.
 	with map[object.UnitTarget]approval.Loss
 	// judged are the units whose release was judged before it began, for the
@@ -36,7 +36,8 @@ type guarded struct {
 
 func (d *Daemon) loadGuarded() (err error) {
 	g := &d.guarded
-	g.stale, g.waiting, g.judged, g.extras = true, map[config.UnitPath]bool{}, map[config.UnitPath]bool{}, map[object.UnitTarget]extraDeletions{}
+	g.newCommit()
+	g.waiting = map[config.UnitPath]bool{}
 	for path, unit := range d.state.Units {
 		if unit.Waiting != "" {
 			g.waiting[path] = true
@@ -62,7 +63,7 @@ func (p *pass) loadApprovals() error {
 // newCommit forgets what was known of the commit before.
 func (g *guarded) newCommit() {
 	g.pending, g.with, g.judged, g.stale = nil, nil, map[config.UnitPath]bool{}, true
-	g.extras = map[object.UnitTarget]extraDeletions{}
+	g.extras = map[object.UnitTarget]extraLoss{}
 }
 
 // guard decides which deletions the jobs may make. It judges all that the commit comes
@@ -99,11 +100,7 @@ func (p *pass) withhold() error {
 	if !slices.ContainsFunc(starts, func(path config.UnitPath) bool { return !g.judged[path] }) && (!g.stale || len(p.monorepo.wanted.Withheld) == 0) {
 		return nil
 	}
-	losses, err := p.pending()
-	if err != nil {
-		return err
-	}
-	verdict, err := p.judge(losses)
+	verdict, err := p.judge(p.pending)
 	if err != nil {
 		return err
 	}
@@ -126,11 +123,7 @@ func (p *pass) judgeDeletions() error {
 	if p.monorepo.wanted.Refused() != "" || !deleting && (!g.stale || g.ledger.IsEmpty() && len(g.waiting)+len(p.monorepo.wanted.Withheld) == 0) {
 		return nil // nothing is selected while the commit is not to be believed
 	}
-	losses, err := p.pendingWith(p.jobs)
-	if err != nil {
-		return err
-	}
-	verdict, err := p.judge(losses)
+	verdict, err := p.judge(p.pendingWithJobs)
 	if err != nil {
 		return err
 	}
@@ -143,8 +136,12 @@ func (p *pass) judgeDeletions() error {
 	return p.savePlans(verdict)
 }
 
-// judge says which deletions wait for approval.
-func (p *pass) judge(losses map[object.UnitTarget]approval.Loss) (approval.Verdict, error) {
+// judge says which deletions wait for approval, of those that find finds.
+func (p *pass) judge(find func() (map[object.UnitTarget]approval.Loss, error)) (approval.Verdict, error) {
+	losses, err := find()
+	if err != nil {
+		return approval.Verdict{}, err
+	}
 	return p.prospect().judge(p.guarded.limits, p.guarded.ledger, losses)
 }
 

@@ -19,42 +19,44 @@ import (
 // commit, and again where something was written.
 func (p *pass) pending() (map[object.UnitTarget]approval.Loss, error) {
 	pending, err := p.prospect().losses(p.guarded.pending)
+	if err != nil {
+		return nil, err
+	}
 	p.guarded.pending = pending
-	return pending, err
+	return pending, nil
 }
 
-// pendingWith is pending, and what jobs are about to delete besides, after a rollback: these
-// and earlier ones that were held. A plan that named only what the jobs of one pass are about
-// to delete would be another one in each pass.
-func (p *pass) pendingWith(jobs []*executor.Job) (map[object.UnitTarget]approval.Loss, error) {
+// pendingWithJobs is pending, and what jobs are about to delete besides, after a rollback:
+// those of this pass and earlier ones that were held. A plan that named only what the jobs of
+// one pass are about to delete would be another one in each pass.
+func (p *pass) pendingWithJobs() (map[object.UnitTarget]approval.Loss, error) {
 	pending, err := p.pending()
 	if err != nil {
 		return nil, err
 	}
 	g := &p.guarded
-	for _, j := range jobs {
+	for _, j := range p.jobs {
 		if j.Deletes() {
 			g.noteExtras(j, j.Prunable)
 		}
 	}
 	with := maps.Clone(pending)
 	for unitTarget, extra := range g.extras {
-		if unit := p.state.Units[unitTarget.Unit]; unit == nil || unit.Targets[unitTarget.Target] == nil || unit.Targets[unitTarget.Target].Wanted != extra.wanted {
+		unit := p.state.Units[unitTarget.Unit]
+		if unit == nil || unit.Targets[unitTarget.Target] == nil || unit.Targets[unitTarget.Target].Wanted != extra.wanted {
 			delete(g.extras, unitTarget)
 			continue
 		}
-		with[unitTarget] = p.lossWith(unitTarget, extra, with[unitTarget])
+		with[unitTarget] = p.add(extra.Loss, with[unitTarget])
 	}
 	g.with = with
 	return with, nil
 }
 
-// extraDeletions are what a job is about to delete, or waits to.
-type extraDeletions struct {
-	wanted  object.Digest // by the target at that time
-	remains []object.ID   // see [approval.Loss]
-	have    int
-	gone    []store.Entry
+// extraLoss is what a job is about to delete, or waits to.
+type extraLoss struct {
+	approval.Loss
+	wanted object.Digest // by the target at that time
 }
 
 // noteExtras remembers what a job deletes until another job looks at the place.
@@ -63,7 +65,11 @@ func (g *guarded) noteExtras(j *executor.Job, gone []store.Entry) {
 		delete(g.extras, j.Place())
 		return
 	}
-	g.extras[j.Place()] = extraDeletions{j.Digest, approval.Remaining(j.Bundle), len(j.Inventory), gone}
+	l := approval.Loss{UnitTarget: j.Place(), Have: len(j.Inventory), Remains: approval.Remaining(j.Bundle)}
+	for _, e := range gone {
+		l.Gone = append(l.Gone, objectOf(e))
+	}
+	g.extras[j.Place()] = extraLoss{l, j.Digest}
 }
 
 // prospect is the daemon's, for its newest commit.
@@ -71,21 +77,21 @@ func (p *pass) prospect() *prospect {
 	return &prospect{snapshot: p.monorepo.snapshot, wanted: p.monorepo.wanted, state: p.state, compiler: p.monorepo.compiler, broken: p.monorepo.broken, has: stored{p.tx.Reader}, rebuilding: p.rebuilding}
 }
 
-// lossWith adds to a loss what a job deletes besides.
-func (p *pass) lossWith(unitTarget object.UnitTarget, extra extraDeletions, l approval.Loss) approval.Loss {
+// add adds to the loss of a target what jobs delete besides.
+func (p *pass) add(extra, l approval.Loss) approval.Loss {
 	counted := make(map[object.ID]bool, len(l.Gone))
 	for _, o := range l.Gone {
 		counted[o.ID] = true
 	}
 	if len(l.Gone) == 0 {
 		after := p.prospect()
-		l.UnitTarget, l.Stays, l.Remains = unitTarget, after.stays(unitTarget.Unit), extra.remains
-		l.Made = after.made(unitTarget)
+		l.UnitTarget, l.Stays, l.Remains = extra.UnitTarget, after.stays(extra.Unit), extra.Remains
+		l.Made = after.made(extra.UnitTarget)
 	}
-	l.Have, l.Gone = max(l.Have, extra.have), l.Gone[:len(l.Gone):len(l.Gone)]
-	for _, e := range extra.gone {
-		if !counted[e.ID] {
-			l.Gone = append(l.Gone, objectOf(e))
+	l.Have, l.Gone = max(l.Have, extra.Have), l.Gone[:len(l.Gone):len(l.Gone)]
+	for _, o := range extra.Gone {
+		if !counted[o.ID] {
+			l.Gone = append(l.Gone, o)
 		}
 	}
 	return l

@@ -106,7 +106,7 @@ func (p *pass) recordDeletions(jobs []*executor.Job) error {
 			g.stale = true
 		}
 		if j.Deletes() && j.Outcome.Result != "" {
-			g.noteExtras(j, j.Held) // all else is gone, or was left alone
+			g.noteExtras(j, j.StillHeld()) // all else is gone, or was left alone
 		}
 		changed = append(changed, j.Changed...)
 		if j.Unreplaced == 0 {

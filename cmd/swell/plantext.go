@@ -87,18 +87,18 @@ type courseGroup struct {
 const sameTime = time.Minute
 
 // courses are units by their way, in the order of the first of each.
-func courses(units []sync.UnitForecast, each bool) (all []courseGroup) {
-	at := map[string][]int{} // groups of the same way, by that
+func courses(units []sync.UnitForecast, each bool) (all []*courseGroup) {
+	groups := map[string][]*courseGroup{} // by the way that they go
 	for i := range units {
 		u := &units[i]
-		key, times := course(u)
-		known := slices.IndexFunc(at[key], func(n int) bool { return slices.EqualFunc(all[n].times, times, near) })
+		way, times := wayOf(u)
+		known := slices.IndexFunc(groups[way], func(g *courseGroup) bool { return slices.EqualFunc(g.times, times, near) })
 		if each || known < 0 {
-			at[key] = append(at[key], len(all))
-			all = append(all, courseGroup{u, times, []config.UnitPath{u.Unit}})
+			g := &courseGroup{u, times, []config.UnitPath{u.Unit}}
+			groups[way], all = append(groups[way], g), append(all, g)
 			continue
 		}
-		same := &all[at[key][known]]
+		same := groups[way][known]
 		same.units = append(same.units, u.Unit)
 	}
 	return all
@@ -106,9 +106,9 @@ func courses(units []sync.UnitForecast, each bool) (all []courseGroup) {
 
 func near(a, b time.Time) bool { return a.IsZero() == b.IsZero() && a.Sub(b).Abs() < sameTime }
 
-// course is the way that a unit goes: all that the forecast says of it but names, digests and
+// wayOf is the way that a unit goes: all that the forecast says of it but names, digests and
 // times; and these times.
-func course(u *sync.UnitForecast) (way string, times []time.Time) {
+func wayOf(u *sync.UnitForecast) (way string, times []time.Time) {
 	plain := *u
 	plain.Unit = ""
 	plain.Left = strings.ReplaceAll(u.Left, string(u.Unit), "")
@@ -134,7 +134,7 @@ func course(u *sync.UnitForecast) (way string, times []time.Time) {
 	return string(key), times
 }
 
-func (w *planWriter) course(g courseGroup) {
+func (w *planWriter) course(g *courseGroup) {
 	u := g.first
 	names := make([]string, len(g.units))
 	for i, path := range g.units {

@@ -4,14 +4,102 @@
 package main
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync"
+	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/store"
 )
+
+// largeForecast has 200 units that go the same way, and one of every other sort.
+func largeForecast() *sync.Forecast {
+	at := func(d time.Duration) time.Time { return describedAt.Add(d) }
+	f := &sync.Forecast{Commit: "c1c1c1c1c1", Digest: "d1d1d1d1d1", At: describedAt, Authors: []string{"ada@example.com"}, Taken: true}
+	var sas []config.TargetName
+	for i := range 30 {
+		sas = append(sas, config.TargetName(fmt.Sprintf("sas-%02d/rz00a", i)))
+	}
+	for i := range 200 {
+		path := config.UnitPath(fmt.Sprintf("services/u%03d", i))
+		f.Units = append(f.Units, sync.UnitForecast{Unit: path, Goes: sync.Starts, Tier: "early", Rollout: "careful", Done: at(70 * time.Minute), Waves: []sync.WaveForecast{
+			{Wave: "canary", From: at(0), Targets: []config.TargetName{"dev/a"}, Soak: "1h0m0s", Gates: []sync.GateForecast{{Gate: "prometheus", At: "end", Text: "prom: up"}}},
+			{Wave: "sas", From: at(time.Hour), Targets: sas, Silent: sas[:1], Gates: []sync.GateForecast{{Gate: "approval", At: "start", Digest: object.Digest(path), By: []string{"zoe"}}},
+				Holds: []rollout.Hold{{Kind: rollout.HeldByWindow, Text: "Window night opens at 2026-03-01T22:00:00Z", Targets: sas[:2]}, {Kind: rollout.HeldByMask, Text: "masked by Mask power: \x1b[2Jno\npower", Targets: []config.TargetName{"vla-1"}}}},
+		}})
+	}
+	f.Units = append(f.Units,
+		sync.UnitForecast{Unit: "services/old", Goes: sync.Leaves, Rollout: "careful", Waves: []sync.WaveForecast{{Wave: "canary", Cleans: true, From: at(0), Targets: []config.TargetName{"dev/a"}}}, Done: at(0)},
+		sync.UnitForecast{Unit: "services/db", Goes: sync.GoesOn, Rollout: "careful", Withheld: "it loses all workloads", Left: "wave canary: paused by bob"})
+	f.Stays = []sync.Staying{{Unit: "services/bad", Why: "services/bad/x.yaml:1:1: no"}}
+	f.Deletions = []sync.DeletionForecast{{Digest: "e1e1e1e1e1", Unit: "services/db", Deletions: []store.Deletion{{Why: "too many"}, {Why: "a Namespace"}}}}
+	return f
+}
+
+// TestPlanText: units that go the same way are one, and all that keeps them is told. No text
+// of others moves the cursor.
+func TestPlanText(t *testing.T) {
+	write := func(w *planWriter) string {
+		var b strings.Builder
+		if err := w.write(&b); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	want := `plan d1d1d1d1 of commit c1c1c1c1 by ada@example.com
+200 units, services/u000, services/u001, services/u002 and 197 more: start, tier early, rollout careful
+  wave canary now: dev/a, soaks 1h
+    gate prometheus at the end: prom: up
+  wave sas 13:06:00Z (in 1h): 30 targets, sas-00/rz00a, sas-01/rz00a, sas-02/rz00a and 27 more
+    gate approval at the start: zoe may approve
+    window: Window night opens at 2026-03-01T22:00:00Z (sas-00/rz00a, sas-01/rz00a): nothing starts before that
+    mask: masked by Mask power: \x1b[2Jno\npower (vla-1): waves go on without, and they catch up when it ends
+    no answer now from sas-00/rz00a
+  done at the earliest 13:16:00Z (in 1h10m)
+services/old: leaves, rollout careful
+  cleans wave canary now: dev/a
+  done at the earliest now
+services/db: goes on, rollout careful
+  not before deletions are approved: it loses all workloads
+  then waits: wave canary: paused by bob
+stays as it is:
+  services/bad: services/bad/x.yaml:1:1: no
+deletions that wait for approval:
+  plan e1e1e1e1: 2 objects of services/db: too many (and 1 other reason)
+-> swell approve --plan d1d1d1d1: approves 200 gates and 2 deletions
+`
+	if diff := cmp.Diff(want, write(&planWriter{f: largeForecast(), width: 140})); diff != "" {
+		t.Error(diff)
+	}
+	brief := write(&planWriter{f: largeForecast(), width: 140, brief: true})
+	for _, other := range []string{"plan d1", "swell approve", "stays as it is", "13:06"} {
+		if strings.Contains(brief, other) {
+			t.Errorf("in brief: %q", other)
+		}
+	}
+	if !strings.Contains(brief, "  wave sas after 1h: 30 targets") {
+		t.Errorf("in brief: %s", brief)
+	}
+	if n := strings.Count(write(&planWriter{f: largeForecast(), width: 140, all: true}), ": starts, tier early"); n != 200 {
+		t.Errorf("--all: %d units, want 200", n)
+	}
+	cut := largeForecast()
+	cut.Cut, cut.Until = true, describedAt.Add(time.Hour)
+	if text := write(&planWriter{f: cut, width: 140}); !strings.Contains(text, "only the beginning was worked out, up to 2026-03-01T13:06:00Z") || strings.Contains(text, "approve --plan") {
+		t.Errorf("cut: %s", text)
+	}
+	early := largeForecast()
+	early.Taken = false
+	if text := write(&planWriter{f: early, width: 140}); !strings.Contains(text, "deletions can be approved when the daemon is at work on the commit") {
+		t.Errorf("not taken: %s", text)
+	}
+}
 
 // TestUnitsThatGoTogether: units that became healthy some seconds apart are one group of the
 // plan, and those minutes apart are not.

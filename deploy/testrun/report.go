@@ -97,7 +97,8 @@ func (r *runner) packages(b *strings.Builder) {
 func (r *runner) failures(b *strings.Builder) {
 	for _, res := range r.results {
 		if res.isFailed {
-			fmt.Fprintf(b, "\n%s failed: the last lines of each test; all are in %s\n%s", res.entry.name(), logFile(res.entry), res.explain())
+			fmt.Fprintf(b, "\n%s failed: the last lines of each test; all are in %s\n", res.entry.name(), logFile(res.entry))
+			b.WriteString(res.explain())
 		}
 	}
 }

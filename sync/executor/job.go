@@ -97,6 +97,15 @@ func (j *Job) WritesAhead() (intended, suspect []store.Entry) {
 	return intended, suspect
 }
 
+// StillHeld is Held without what turned out to be gone, or not ours any more.
+func (j *Job) StillHeld() []store.Entry {
+	gone := map[object.ID]bool{}
+	for _, e := range j.Forgotten {
+		gone[e.ID] = true
+	}
+	return slices.DeleteFunc(slices.Clone(j.Held), func(e store.Entry) bool { return gone[e.ID] })
+}
+
 // LeavesOut lists the objects that the unit has and that the bundle does not want. Nobody
 // notices what becomes of their content: if a later bundle wants one again, it has to be sent.
 func (j *Job) LeavesOut() (entries []store.Entry) {

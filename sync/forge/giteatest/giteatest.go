@@ -302,8 +302,9 @@ func (s *Server) CloneURL(as User, project string) string {
 func (s *Server) Pull(t testing.TB, as User, project, head, title string) int {
 	t.Helper()
 	var made struct{ Number int }
+	wanted := map[string]any{"head": head, "base": "main", "title": title}
 	for limit := time.Now().Add(startTime); ; time.Sleep(100 * time.Millisecond) {
-		err := s.Try(t.Context(), as, "POST", "repos/"+project+"/pulls", map[string]any{"head": head, "base": "main", "title": title}, &made)
+		err := s.Try(t.Context(), as, "POST", "repos/"+project+"/pulls", wanted, &made)
 		if err == nil {
 			return made.Number
 		}
