@@ -9,7 +9,10 @@
 // positions, sorted.
 package config
 
-import "strings"
+import (
+	"errors"
+	"strings"
+)
 
 // Group is the API group of swell's own documents.
 const Group = "swell.sh"
@@ -24,6 +27,10 @@ type Commit string
 
 // Short is the abbreviated form for people, 8 digits at most.
 func (c Commit) Short() string { return string(c[:min(len(c), 8)]) }
+
+// ErrNoCommit says that the repository does not have a commit any more: the history of its
+// branch was rewritten.
+var ErrNoCommit = errors.New("the repository does not have it any more, so what it released cannot be made again; commit what you want")
 
 // UnitPath names a unit by its folder, relative to the root of the monorepo,
 // with forward slashes and no leading or trailing one: "services/shop/cart".

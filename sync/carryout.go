@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/executor"
@@ -53,12 +54,20 @@ func (p *pass) jobOf(action rollout.Action) *executor.Job {
 		return nil // not for long
 	}
 	if err := p.resolve(j); err != nil {
-		// Not the bundle's fault: it is tried again, and fails no wave.
-		j.Ended(rollout.Unavailable, err.Error())
+		j.Ended(unmade(err), err.Error())
 	} else if j.Kind == rollout.Prove && len(j.Work.Objects) == 0 { // the unit has no such Job
 		j.Ended(rollout.Healthy, "")
 	}
 	return j
+}
+
+// unmade says what it means for an action that its bundle could not be made. It is not the
+// bundle's fault: it is tried again, and fails no wave.
+func unmade(err error) rollout.Result {
+	if errors.Is(err, config.ErrNoCommit) {
+		return rollout.Gone
+	}
+	return rollout.Unavailable
 }
 
 // writeAhead stores every object that the jobs may write. After it, and not before,

@@ -62,11 +62,11 @@ type Kind string
 
 const (
 	// Apply brings the bundle to the target: [Applied], [Waiting], [Failed],
-	// [Refused], [Deferred], [Unavailable], [Unreachable].
+	// [Refused], [Deferred], [Unavailable], [Gone], [Unreachable].
 	Apply Kind = "apply"
 	// Check looks at the health of the bundle's objects: [Healthy],
 	// [Unhealthy], [Failed], [Unavailable] when the server does not tell,
-	// [Unreachable].
+	// [Gone], [Unreachable].
 	Check Kind = "check"
 	// Remove deletes all that the unit has on the target: [Removed],
 	// [Waiting] while a hook runs first, [Failed] when it did, [Deferred] while
@@ -74,7 +74,7 @@ const (
 	Remove Kind = "remove"
 	// Prove runs the Job of a gate, and looks at it: [Healthy] when it succeeded,
 	// [Waiting] until then, [Failed], [Refused], [Deferred], [Unavailable],
-	// [Unreachable].
+	// [Gone], [Unreachable].
 	Prove Kind = "prove"
 	// Sweep is never planned. It is the kind of an outcome that a sweep found:
 	// [Drifted], with Unit and Target.

@@ -5,6 +5,8 @@ package rollout
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/swell-sh/swell/render/object"
@@ -59,6 +61,9 @@ const (
 	// server is in distress, asks to slow down or denies us a right, health could
 	// not be read, or we could not make the bundle. A write may have happened.
 	Unavailable Result = "unavailable"
+	// Gone: the repository does not have the commit any more that the bundle is rendered
+	// from, see [config.ErrNoCommit]. Nothing was written.
+	Gone Result = "gone"
 	// Unreachable: there was no answer to rely on. A write may have happened.
 	Unreachable Result = "unreachable"
 	// Drifted: live objects differ from what was applied.
@@ -93,6 +98,9 @@ func (s *State) Record(o Outcome, now time.Time) []Transition {
 		r.health()
 	case o.Result == Refused || o.Result == Failed || o.Result == Deferred || o.Result == Unavailable || o.Result == Unreachable:
 		r.failed()
+	case o.Result == Gone:
+		r.failed()
+		r.gone()
 	default:
 		return nil
 	}
@@ -125,7 +133,7 @@ func (r *recording) known() {
 	t := r.t
 	switch {
 	case r.Result == Drifted:
-	case r.Result == Unavailable || r.Result == Unreachable:
+	case r.Result == Unavailable || r.Result == Gone || r.Result == Unreachable:
 		if t.BlindSince.IsZero() {
 			t.BlindSince = r.now
 		}
@@ -318,13 +326,32 @@ func (r *recording) failed() {
 	switch {
 	case r.Result == Unreachable:
 		t.Trouble = TroubleUnreachable
-	case r.Result == Unavailable, r.Kind == Check: // health that cannot be read is not ill health
+	case r.Result == Unavailable, r.Result == Gone, r.Kind == Check: // health that cannot be read is not ill health
 		t.Trouble = TroubleUnavailable
 	case r.Result == Refused, r.Result == Failed, r.Result == Deferred && late && r.Kind == Apply:
 		t.Trouble = TroubleFailed
 	default:
 		t.Trouble = TroubleDeferred
 	}
+}
+
+// goneAttempts is how often a bundle is missed before a rollback to it is given up: within
+// that time, a minute, a damaged copy of the repository is fetched anew.
+const goneAttempts = 5
+
+// gone gives up a rollback to a bundle that cannot be made again: the target keeps what it
+// has.
+func (r *recording) gone() {
+	t := r.t
+	if r.u.Rollout.Status != RollingBack || !t.Touched || !r.wanted() || t.Attempts < goneAttempts {
+		return
+	}
+	t.Ran = slices.DeleteFunc(t.Ran, func(d object.Digest) bool { return d == t.Good })
+	t.Good, t.Wanted = "", t.Applied
+	if failure := &r.u.Rollout.Failure; !strings.Contains(*failure, r.Reason) {
+		*failure += "; " + r.Reason
+	}
+	t.forgive(r.now)
 }
 
 // notable adds the transitions of health and trouble.

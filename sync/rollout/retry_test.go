@@ -106,6 +106,36 @@ func TestRetryOfTrouble(t *testing.T) {
 	}
 }
 
+// TestRollbackToWhatIsGone: a rollback to a commit that the repository does not have any more
+// is given up for the target, which keeps what it has; not at the first look. The words say
+// why, and what can be done.
+func TestRollbackToWhatIsGone(t *testing.T) {
+	s, want, now := retryWorld(config.Hold)
+	s.Obey(order.Order{Seq: 7, At: now, By: "ann", Verb: order.Rollback}, want, now)
+	u := s.Units["shop/cart"]
+	for tries := 0; u.Rollout.Status == RollingBack; tries++ {
+		if tries > goneAttempts {
+			t.Fatalf("still rolling back: %s", u.Rollout.Reason)
+		}
+		plan := s.Decide(want, now)
+		if u.Rollout.Status != RollingBack {
+			if tries != goneAttempts {
+				t.Errorf("given up after %d", tries)
+			}
+			break
+		}
+		if len(plan.Actions) != 1 || plan.Actions[0].Why != WhyRollback {
+			t.Fatalf("%+v", plan)
+		}
+		s.Record(Outcome{Action: plan.Actions[0], Result: Gone, Reason: "commit commit1: it is gone"}, now)
+		now = now.Add(maxBackoff)
+	}
+	if want := "rollback by ann; commit commit1: it is gone; not rolled back, no earlier good version: target sas-1/a; " +
+		"swell retry shop/cart tries it again"; u.Rollout.Reason != want {
+		t.Errorf("%s: reason %q, want %q", u.Rollout.Status, u.Rollout.Reason, want)
+	}
+}
+
 // TestNothingToDo: an order that does nothing says why.
 func TestNothingToDo(t *testing.T) {
 	s, want, now := retryWorld(config.Rollback)

@@ -58,8 +58,8 @@ func (w *world) recover() {
 
 // rollbacksEnd expects that no release is still on its way back.
 func (w *world) rollbacksEnd() {
-	if len(w.git.lost) > 0 || len(w.git.head.masks) > 0 {
-		return // of a bundle that cannot be made again it is not known what to put back
+	if len(w.git.head.masks) > 0 {
+		return
 	}
 	before := w.judge.elapsed
 	for i := 0; w.judge.objection == nil; i++ {

@@ -8,7 +8,6 @@ import (
 	"crypto/sha1"
 	"encoding/base64"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -200,7 +199,7 @@ func (g *git) fetch(ctx context.Context, p *process) (config.Commit, error) {
 func (g *git) treeOf(id config.Commit) (config.Tree, error) {
 	c := g.commits[id]
 	if c == nil || g.lost[id] {
-		return nil, errors.New("object not found")
+		return nil, config.ErrNoCommit
 	}
 	return c.tree, nil
 }

@@ -5,6 +5,7 @@ package source
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -41,6 +42,9 @@ func (s *Source) root(commit config.Commit) (plumbing.Hash, error) {
 		return h, err
 	}
 	c, err := s.objects.commit(h)
+	if errors.Is(err, errMissing) {
+		err = &message{config.ErrNoCommit.Error(), errors.Join(config.ErrNoCommit, err)}
+	}
 	if err == nil {
 		_, err = s.folder(c.TreeHash)
 	}

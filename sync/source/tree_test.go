@@ -482,11 +482,13 @@ func TestTreeOfWhatIsNoCommit(t *testing.T) {
 		"HEAD":                   `commit "HEAD": want 40 hexadecimal digits`,
 		"0123456":                `commit "0123456": want 40 hexadecimal digits`,
 		strings.Repeat("z", 40):  `want 40 hexadecimal digits`,
-		strings.Repeat("12", 20): `commit 12121212: object 1212121212121212121212121212121212121212: not in the repository`,
+		strings.Repeat("12", 20): `commit 12121212: ` + config.ErrNoCommit.Error(),
 		blob:                     `object ` + blob + `: is a blob, not a commit`,
 	} {
 		if _, err := s.Tree(config.Commit(commit)); err == nil || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("Tree(%q): %v, want %s", commit, err, want)
+		} else if errors.Is(err, config.ErrNoCommit) != (commit == strings.Repeat("12", 20)) {
+			t.Errorf("Tree(%q): %v", commit, err)
 		}
 	}
 }
