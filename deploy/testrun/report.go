@@ -61,20 +61,16 @@ func (r *runner) report(wall, cpu time.Duration, counts map[string]int) string {
 	r.packages(&b)
 	fmt.Fprintf(&b, "\nthe %d slowest tests\n", slowest)
 	r.slowest(&b)
-	passed, failed, skipped := 0, 0, []string{}
+	passed, failed, skipped := 0, 0, 0
 	for _, res := range r.results {
 		passed, failed = passed+res.passed, failed+max(res.failed, map[bool]int{true: 1}[res.isFailed])
-		for _, test := range res.skipped {
-			skipped = append(skipped, res.entry.name()+" "+test)
-		}
+		skipped += len(res.skipped)
 	}
-	if len(skipped) > 0 {
-		fmt.Fprintf(&b, "\nskipped: %s\n", strings.Join(skipped, ", "))
-	}
+	r.skipped(&b)
 	r.failures(&b)
-	fmt.Fprintf(&b, "\nwall %s, CPU %s, of it %s to build %d binaries; %d control planes and %d processes of swell started\n",
-		short(wall), short(cpu), short(r.linking), r.linked, counts["control plane"], counts["swell"])
-	fmt.Fprintf(&b, "%d passed, %d failed, %d skipped\n", passed, failed, len(skipped))
+	fmt.Fprintf(&b, "\nwall %s, CPU %s, of it %s to build %d binaries and %s of shared servers; %d control planes and %d processes of swell started\n",
+		short(wall), short(cpu), short(r.linking), r.linked, short(r.serving), counts["control plane"], counts["swell"])
+	fmt.Fprintf(&b, "%d passed, %d failed, %d skipped\n", passed, failed, skipped)
 	if exceeded := r.overBudget(); len(exceeded) > 0 {
 		fmt.Fprintf(&b, "over budget by half: %s\n", strings.Join(exceeded, ", "))
 	}
@@ -91,6 +87,25 @@ func (r *runner) packages(b *strings.Builder) {
 			res.cpu.Seconds(), res.entry.budget, res.wall.Seconds(), len(res.tests), res.entry.name())
 	}
 	_ = table.Flush() // into memory
+}
+
+// namedSkips is how many skipped tests of a binary are named.
+const namedSkips = 3
+
+// skipped names what was skipped; a count stands for many of one binary, which want a server.
+func (r *runner) skipped(b *strings.Builder) {
+	var parts []string
+	for _, res := range r.results {
+		switch n := len(res.skipped); {
+		case n > namedSkips:
+			parts = append(parts, fmt.Sprintf("%s %d tests", res.entry.name(), n))
+		case n > 0:
+			parts = append(parts, res.entry.name()+" "+strings.Join(res.skipped, ", "))
+		}
+	}
+	if len(parts) > 0 {
+		fmt.Fprintf(b, "\nskipped: %s\n", strings.Join(parts, "; "))
+	}
 }
 
 // failures is what failed, near the end: where a log is cut, its end is kept.

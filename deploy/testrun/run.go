@@ -38,6 +38,7 @@ type runner struct {
 	results []result
 	linked  int
 	linking time.Duration // CPU
+	serving time.Duration // CPU of shared servers
 }
 
 // result is one test binary that has ended.
@@ -84,6 +85,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	r.serving = servers.cpu()
 	return r.finish(began, tally)
 }
 

@@ -137,6 +137,16 @@ func (s *servers) end() {
 	}
 }
 
+// cpu is what the servers took, those that they started too, once they are stopped.
+func (s *servers) cpu() (total time.Duration) {
+	for _, cmd := range s.running {
+		if state := cmd.ProcessState; state != nil {
+			total += state.UserTime() + state.SystemTime()
+		}
+	}
+	return total
+}
+
 // tally counts what tests start: each process that matters adds a line to a file.
 type tally struct{ file string }
 

@@ -225,7 +225,7 @@ func (j *judge) bound(c *call, at *cluster, k key) {
 	if why != "" {
 		j.objectf("nothing is written at a masked place", "%s: %v by %s", c.key(), places, why)
 	}
-	if l, there := at.live[k]; unit != "" && there && !l.going && l.mark != mark && !j.wasThere(unit, c.cluster, k, mark) {
+	if l, there := at.live[k]; unit != "" && there && !l.going && l.mark != mark && !j.wasThere(unit, c.cluster, k, mark, there) {
 		j.paused(c, places[0], fmt.Sprintf("%s is %s of unit %s, and gets %s", k, l.mark, l.unit, mark))
 	}
 }

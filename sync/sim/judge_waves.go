@@ -19,6 +19,13 @@ type held struct {
 	target  target
 	bundles map[string]*span
 	last    map[key]string // what each object was when a bundle with it was last there as a whole
+	ever    map[sent]bool  // the same of all bundles that were there
+}
+
+// sent is an object as a bundle has it.
+type sent struct {
+	key
+	mark string
 }
 
 // span is how long a bundle is there as a whole.
@@ -42,7 +49,7 @@ func (j *judge) offer(c *commit) {
 		for _, t := range j.world.targets(u) {
 			at := place{u.path, t.name}
 			if j.places[at] == nil {
-				j.places[at] = &held{target: t, bundles: map[string]*span{}, last: map[key]string{}}
+				j.places[at] = &held{target: t, bundles: map[string]*span{}, last: map[key]string{}, ever: map[sent]bool{}}
 			}
 			objects := u.objects(t)
 			if name := nameOf(objects); j.places[at].bundles[name] == nil {
@@ -88,6 +95,9 @@ func (j *judge) measure(c *cluster, unit string, h *held, s *span) {
 	}
 	if s.now && isOurs {
 		maps.Copy(h.last, s.objects)
+		for k, mark := range s.objects {
+			h.ever[sent{k, mark}] = true
+		}
 	}
 	if s.now {
 		s.latest = j.elapsed
@@ -205,7 +215,7 @@ func (j *judge) applies(c *call, at *cluster, k key) {
 			}
 		}
 	}
-	if !inOrder && !j.goesBack(c.process, path) && !j.wasThere(path, c.cluster, k, mark) {
+	if !inOrder && !j.goesBack(c.process, path) && !j.wasThere(path, c.cluster, k, mark, there) {
 		j.objectf("waves", "%s: %s of %s is written with %s while %s\n%s", c.key(), k, path, mark, why, j.spans(path))
 	}
 	if j.objection == nil {
@@ -214,10 +224,14 @@ func (j *judge) applies(c *call, at *cluster, k key) {
 }
 
 // wasThere says that an object was like this when a bundle with it was last there as a
-// whole: that is drift which is corrected, whatever the newest release is doing.
-func (j *judge) wasThere(path, cluster string, k key, mark string) bool {
+// whole: that is drift which is corrected, whatever the newest release is doing. An older
+// state knows an older bundle, and nothing tells it that the object was deleted since.
+func (j *judge) wasThere(path, cluster string, k key, mark string, there bool) bool {
 	for at, h := range j.places {
-		if at.unit == path && h.target.cluster == cluster && h.last[k] == mark {
+		if at.unit != path || h.target.cluster != cluster {
+			continue
+		}
+		if h.last[k] == mark || j.isOlder && !there && h.ever[sent{k, mark}] {
 			return true
 		}
 	}
