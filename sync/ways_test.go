@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -20,6 +19,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/exectest"
 	"github.com/swell-sh/swell/sync/rollout"
 )
 
@@ -79,7 +79,7 @@ func TestWaysToACluster(t *testing.T) {
 		}},
 		{name: "exec", allow: []config.Allowance{config.AllowExec}, edit: func(w *world, dir string, _ *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) {
 			program := filepath.Join(dir, "get-token")
-			w.must(os.WriteFile(program, fmt.Appendf(nil, "#!/bin/sh\necho '{\"apiVersion\":\"client.authentication.k8s.io/v1\",\"kind\":\"ExecCredential\",\"status\":{\"token\":\"%s\"}}'\n", user.Token), 0o700))
+			w.must(exectest.WriteProgram(program, fmt.Appendf(nil, "#!/bin/sh\necho '{\"apiVersion\":\"client.authentication.k8s.io/v1\",\"kind\":\"ExecCredential\",\"status\":{\"token\":\"%s\"}}'\n", user.Token)))
 			user.Token = ""
 			user.Exec = &clientcmdapi.ExecConfig{APIVersion: "client.authentication.k8s.io/v1", Command: program}
 		}},

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/exectest"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/serve"
 	"github.com/swell-sh/swell/sync/store"
@@ -167,7 +168,7 @@ func TestWatchOfAnothersDaemon(t *testing.T) {
 	file, self := filepath.Join(dir, "daemon.yaml"), filepath.Join(dir, "swell")
 	text := fmt.Sprintf("apiVersion: swell.sh/v1\nkind: Daemon\nmetadata: {name: x}\nspec: {repository: {url: %s}, state: %s, api: {socket: %s/swell.sock}}\n", dir, dir, closed)
 	program, err := os.ReadFile(os.Args[0])
-	if err := errors.Join(err, os.WriteFile(file, []byte(text), 0o644), os.WriteFile(self, program, 0o755)); err != nil {
+	if err := errors.Join(err, os.WriteFile(file, []byte(text), 0o644), exectest.WriteProgram(self, program)); err != nil {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"events", "-f"}, {"describe", "x"}, {"plan"}, {"watch"}} {

@@ -229,12 +229,17 @@ func discard(t testing.TB, resource schema.GroupVersionResource, namespace, name
 	})
 }
 
-// space makes a namespace for one test and returns its name.
+// space makes a namespace for one test and returns its name. It stays until the servers end:
+// to delete one takes seventy requests, more than most tests make.
 func space(t testing.TB) string {
 	t.Helper()
 	name := "t-" + strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
 	name = fmt.Sprintf("%.50s-%06x", name, time.Now().UnixNano()&0xffffff)
-	create(t, namespaces, "apiVersion: v1\nkind: Namespace\nmetadata: {name: "+name+"}")
+	named := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": name}}}
+	named.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})
+	if _, err := somebody(t).Resource(namespaces).Create(t.Context(), named, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
 	return name
 }
 

@@ -121,7 +121,7 @@ func (u *Unit) quarantined(w *WantedUnit) string {
 		if t := u.Targets[name]; !ok || t != nil && t.Good == digest {
 			continue
 		}
-		return fmt.Sprintf("bundle %s for target %s is quarantined: %s; %s", digest.Short(), name, q.Why(), u.again())
+		return fmt.Sprintf("bundle %s for target %s is quarantined: %s; %s", digest.Short(), name, q.Why(), u.retryText())
 	}
 	return ""
 }

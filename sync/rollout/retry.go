@@ -108,10 +108,13 @@ func (s *State) Resume(cluster string) {
 	}
 }
 
+// retryText names the verb that starts a rollout again. It stays the same while one goes on.
+func (u *Unit) retryText() string { return order.Command("retry", u.Path) + " tries it again" }
+
 // again names the verb that starts a rollout again, and the one that takes it back where
 // it stands.
 func (u *Unit) again() string {
-	text := order.Command("retry", u.Path) + " tries it again"
+	text := u.retryText()
 	if u.Rollout.Status == Held && u.CanGoBack() {
 		text += ", " + order.Command("rollback", u.Path) + " puts back what ran before"
 	}

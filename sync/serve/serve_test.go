@@ -29,6 +29,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/exectest"
 	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/order"
 	"github.com/swell-sh/swell/sync/rollout"
@@ -458,7 +459,7 @@ func TestPeers(t *testing.T) {
 	}
 	as := func(socket string, id uint32) string {
 		binary := filepath.Join(filepath.Dir(socket), "asks")
-		must(0, os.WriteFile(binary, must(os.ReadFile(os.Args[0]))(t), 0o755))(t)
+		must(0, exectest.WriteProgram(binary, must(os.ReadFile(os.Args[0]))(t)))(t)
 		cmd := exec.Command(binary)
 		cmd.Env, cmd.Dir = []string{asks + "=" + socket}, "/"
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: id, Gid: id}}

@@ -295,6 +295,23 @@ func (w *world) left() string {
 			return path + " is still known"
 		}
 	}
+	return w.leased()
+}
+
+// leased says which cluster another daemon has the Lease of: it is taken over, and looked at
+// as one that was written to meanwhile.
+func (w *world) leased() string {
+	if w.process == nil || len(w.git.head.masks) > 0 {
+		return "" // the Lease of a masked cluster is not kept
+	}
+	for _, name := range w.shape.clusters {
+		own := w.judge.holders[w.process.number][name]
+		if holder := w.clusters[name].holder(); own == "" || holder != own {
+			return fmt.Sprintf("the Lease of %s is held by %q, not %q", name, holder, own)
+		} else if w.judge.elapsed-w.judge.handedOver[name] < leaseTime {
+			return fmt.Sprintf("the Lease of %s has a new holder", name)
+		}
+	}
 	return ""
 }
 

@@ -32,22 +32,23 @@ type judge struct {
 
 	memory     // of the state that is talked to
 	holders    map[int]map[string]string
-	allowed    map[deletion]bool     // approved deletions
-	places     map[place]*held       // what each place holds
-	causes     map[string]string     // why a unit's release may fail, by its path
-	inForce    map[int]*commit       // the commit that a process said it works with
-	known      map[int]*commit       // the last one that a process fetched
-	deleted    map[string]int        // unapproved deletions by commit, unit and target
-	made       map[place]int         // objects that were new, ever
-	failed     map[string]string     // what was rolled back, since somebody said to try again, and of which unit
-	turnedBack map[string]*unit      // what was rolled back last
-	first      map[int]*commit       // that a process fetched, as long as it has seen no other
-	blind      map[int]time.Duration // when a process fetched first that had gone on without
-	lineage    map[int]int           // of the state that a process works with
-	generation int                   // of the state that is talked to, see lineage
-	lineages   int                   // how many there were
-	renewed    map[string]time.Time  // the Lease of each cluster, by its identity
-	holder     string                // of the Lease that a call is about, before it is served
+	allowed    map[deletion]bool        // approved deletions
+	places     map[place]*held          // what each place holds
+	causes     map[string]string        // why a unit's release may fail, by its path
+	inForce    map[int]*commit          // the commit that a process said it works with
+	known      map[int]*commit          // the last one that a process fetched
+	deleted    map[string]int           // unapproved deletions by commit, unit and target
+	made       map[place]int            // objects that were new, ever
+	failed     map[string]string        // what was rolled back, since somebody said to try again, and of which unit
+	turnedBack map[string]*unit         // what was rolled back last
+	first      map[int]*commit          // that a process fetched, as long as it has seen no other
+	blind      map[int]time.Duration    // when a process fetched first that had gone on without
+	lineage    map[int]int              // of the state that a process works with
+	generation int                      // of the state that is talked to, see lineage
+	lineages   int                      // how many there were
+	renewed    map[string]time.Time     // the Lease of each cluster, by its identity
+	holder     string                   // of the Lease that a call is about, before it is served
+	handedOver map[string]time.Duration // when the Lease of each cluster last had a new holder
 
 	inventory   []store.Entry
 	inventoryOf [2]int // process and its commits
@@ -130,7 +131,7 @@ type view struct {
 }
 
 func newJudge(w *world) *judge {
-	return &judge{world: w, memory: newMemory(), holders: map[int]map[string]string{}, allowed: map[deletion]bool{}, places: map[place]*held{}, causes: map[string]string{},
+	return &judge{world: w, memory: newMemory(), holders: map[int]map[string]string{}, handedOver: map[string]time.Duration{}, allowed: map[deletion]bool{}, places: map[place]*held{}, causes: map[string]string{},
 		inForce: map[int]*commit{}, known: map[int]*commit{}, deleted: map[string]int{}, made: map[place]int{}, failed: map[string]string{}, first: map[int]*commit{}, blind: map[int]time.Duration{}, lineage: map[int]int{}, renewed: map[string]time.Time{}, units: map[string]view{},
 		turnedBack: map[string]*unit{}, maskEnded: map[place]time.Duration{}, ran: map[place]string{}, wentBack: map[string]time.Duration{}}
 }
@@ -186,6 +187,9 @@ func (j *judge) after(c *call, code int) {
 				j.holders[c.process.number] = map[string]string{}
 			}
 			j.holders[c.process.number][c.cluster] = lease.Spec.HolderIdentity
+			if lease.Spec.HolderIdentity != j.holder {
+				j.handedOver[c.cluster] = j.elapsed
+			}
 		}
 	}
 }

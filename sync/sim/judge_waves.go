@@ -226,12 +226,12 @@ func (j *judge) applies(c *call, at *cluster, k key) {
 // wasThere says that an object was like this when a bundle with it was last there as a
 // whole: that is drift which is corrected, whatever the newest release is doing. An older
 // state knows an older bundle, and nothing tells it that the object was deleted since.
-func (j *judge) wasThere(path, cluster string, k key, mark string, there bool) bool {
+func (j *judge) wasThere(path, cluster string, k key, mark string, existing bool) bool {
 	for at, h := range j.places {
 		if at.unit != path || h.target.cluster != cluster {
 			continue
 		}
-		if h.last[k] == mark || j.isOlder && !there && h.ever[sent{k, mark}] {
+		if h.last[k] == mark || j.isOlder && !existing && h.ever[sent{k, mark}] {
 			return true
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/exectest"
 	"github.com/swell-sh/swell/sync/sops/sopstest"
 )
 
@@ -160,7 +161,7 @@ func TestHelperOnce(t *testing.T) {
 func script(t testing.TB, text string) []string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "helper")
-	if err := os.WriteFile(file, []byte("#!/bin/sh\nset -e\n"+text+"\n"), 0o700); err != nil {
+	if err := exectest.WriteProgram(file, []byte("#!/bin/sh\nset -e\n"+text+"\n")); err != nil {
 		t.Fatal(err)
 	}
 	return []string{file}
