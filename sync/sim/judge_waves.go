@@ -144,7 +144,8 @@ func (j *judge) overwritten(cluster string, k key, mark string) {
 	}
 }
 
-// passed says whether a bundle was applied, healthy and soaked on a target.
+// passed says whether a bundle was applied, healthy and soaked on a target. An older state
+// knows that it was, and what came after it shows where something but a Job was written.
 func (j *judge) passed(at place, objects map[key]string, soak time.Duration) bool {
 	h := j.places[at]
 	if h == nil {
@@ -157,7 +158,7 @@ func (j *judge) passed(at place, objects map[key]string, soak time.Duration) boo
 	case s.whole:
 		return s.latest-s.first >= soak
 	}
-	return s.ended > 0 && j.elapsed-s.ended < jobTime && s.lasted >= soak
+	return s.ended > 0 && (j.isOlder || j.elapsed-s.ended < jobTime) && s.lasted >= soak
 }
 
 // applies judges an apply.
