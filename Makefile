@@ -4,6 +4,10 @@
 # One variant of all packages for builds, tests and lint. Only the race detector needs C.
 export CGO_ENABLED = 0
 
+# Without the path of the checkout, what Go has built is of use in every checkout, and to a
+# release, which is built like that.
+export GOFLAGS := $(GOFLAGS) -trimpath
+
 GO ?= go
 TOOLS = $(GO) tool -modfile=deploy/tools/go.mod
 

@@ -390,7 +390,7 @@ func (j *judge) hear(o observed) {
 			j.isThere(o, t)
 			j.ranThere(unit)
 			if c := j.inForce[o.process.number]; c != nil {
-				if u := c.unit(unit); u != nil && !u.broken && !u.denied {
+				if u := c.unit(unit); u != nil && !u.broken && !u.denied && !j.isIll(unit) {
 					delete(j.causes, unit)
 				}
 			}
@@ -413,6 +413,19 @@ func (j *judge) hear(o observed) {
 		}
 	}
 	j.units = o.units
+}
+
+// isIll says that something a controller made ill is so still, where a second daemon did not
+// look before it was done, or looked away.
+func (j *judge) isIll(unit string) bool {
+	for _, name := range j.world.shape.clusters {
+		for _, l := range j.world.clusters[name].live {
+			if l.unit == unit && l.flapped && !l.ready {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // entries is the inventory as a process has stored it.

@@ -174,7 +174,7 @@ func (j *judge) room(at place, before, next map[string]*row) {
 		if other.inFlight() && (was == nil || was.settledOrFlying()) {
 			flying++
 		}
-		if t := other.Targets[at.target]; t != nil && other.inChange(t) && (was == nil || was.Targets[at.target] == nil || was.Targets[at.target].Trouble == "") {
+		if t := other.Targets[at.target]; t != nil && other.inChange(t) && was.leads(at.target, t) {
 			there++
 		}
 	}
@@ -186,6 +186,16 @@ func (j *judge) room(at place, before, next map[string]*row) {
 	case b.units > 0 && at.unit != awaited && flying > b.units && (before[at.unit] == nil || !before[at.unit].inFlight()):
 		j.objectf("budgets hold", "%v begins, and %d units are in change", at, flying)
 	}
+}
+
+// leads says that a target is in change for a release: it did not come back by itself from
+// trouble, and it is not drift that is corrected from this moment on, which waits for no room.
+func (r *row) leads(name string, next *rowTarget) bool {
+	if r == nil || r.Targets[name] == nil {
+		return true
+	}
+	t := r.Targets[name]
+	return t.Trouble == "" && (r.inChange(t) || next.Applied != next.Wanted)
 }
 
 // settledOrFlying says that the unit did not come back by itself from trouble.

@@ -37,6 +37,8 @@ type span struct {
 	latest  time.Duration
 	// ended is when it was overwritten, and lasted how long it had been there.
 	ended, lasted time.Duration
+	// evident: since then something but a Job was written, which shows that the state is older.
+	evident bool
 }
 
 // jobTime is how long a job goes on that began when a wave was over, whatever
@@ -135,6 +137,7 @@ func (j *judge) overwritten(cluster string, k key, mark string) {
 		}
 		for _, s := range at.bundles {
 			if was, in := s.objects[k]; in && was != mark {
+				s.evident = s.evident && !s.whole || k.kind != "Job"
 				if lasted := s.latest - s.first; s.whole && (lasted > s.lasted || j.elapsed-s.ended > jobTime) {
 					s.ended, s.lasted = j.elapsed, s.latest-s.first
 				}
@@ -158,7 +161,7 @@ func (j *judge) passed(at place, objects map[key]string, soak time.Duration) boo
 	case s.whole:
 		return s.latest-s.first >= soak
 	}
-	return s.ended > 0 && (j.isOlder || j.elapsed-s.ended < jobTime) && s.lasted >= soak
+	return s.ended > 0 && (j.isOlder && !s.evident || j.elapsed-s.ended < jobTime) && s.lasted >= soak
 }
 
 // applies judges an apply.
