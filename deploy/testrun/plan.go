@@ -53,6 +53,8 @@ type entry struct {
 	how    string
 	budget int // CPU seconds
 	flags  []string
+	// served says that it uses the shared servers: they are not stopped before it has ended.
+	served bool
 }
 
 // name is that of the entry in reports and of its files: "sync/apply", "sync/apply (race)".
@@ -66,7 +68,7 @@ func (e *entry) name() string {
 
 // needs counts whether the entry needs the shared servers.
 func (e *entry) needs() int {
-	if e.how == withServers {
+	if e.served {
 		return 1
 	}
 	return 0
@@ -100,7 +102,23 @@ func parsePlan(text io.Reader) (all []entry, err error) {
 		}
 		all = append(all, e)
 	}
+	for i := range all {
+		all[i].served = isServed(all[i], all)
+	}
 	return all, errors.Join(err, lines.Err())
+}
+
+// isServed: with the race detector, a package uses the servers as it does without, but for
+// its short form.
+func isServed(e entry, all []entry) bool {
+	switch e.how {
+	case withServers:
+		return true
+	case withRace:
+		return !slices.Contains(e.flags, "-test.short") &&
+			slices.ContainsFunc(all, func(other entry) bool { return other.pkg == e.pkg && other.how == withServers })
+	}
+	return false
 }
 
 func parseEntry(fields []string) (e entry, err error) {

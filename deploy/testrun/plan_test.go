@@ -33,6 +33,23 @@ func TestParsePlan(t *testing.T) {
 	}
 }
 
+// TestServed: the servers are there for all lines that use them.
+func TestServed(t *testing.T) {
+	all, err := parsePlan(strings.NewReader("./a race 1\n./a servers 1\n./b servers 1\n./b race 1 -test.short\n./c race 1\n./d plain 1\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var served []string
+	for _, e := range all {
+		if e.needs() > 0 {
+			served = append(served, e.name())
+		}
+	}
+	if want := []string{"a (race)", "a", "b"}; !slices.Equal(served, want) {
+		t.Errorf("%q, want %q", served, want)
+	}
+}
+
 func TestComplete(t *testing.T) {
 	planned := []entry{{pkg: "./a", how: withRace, budget: 5}, {pkg: "./b", how: quick, budget: 5}}
 	all, err := complete(planned, []string{"./a", "./b", "./c"})
