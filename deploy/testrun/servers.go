@@ -140,9 +140,7 @@ func (s *servers) end() {
 // cpu is what the servers took, those that they started too, once they are stopped.
 func (s *servers) cpu() (total time.Duration) {
 	for _, cmd := range s.running {
-		if state := cmd.ProcessState; state != nil {
-			total += state.UserTime() + state.SystemTime()
-		}
+		total += spent(cmd)
 	}
 	return total
 }

@@ -210,6 +210,13 @@ func somebody(t testing.TB) dynamic.Interface {
 // create makes an object as somebody, and removes it after the test.
 func create(t testing.TB, resource schema.GroupVersionResource, text string) {
 	t.Helper()
+	u := put(t, resource, text)
+	discard(t, resource, u.GetNamespace(), u.GetName())
+}
+
+// put makes an object as somebody. It stays until the servers end.
+func put(t testing.TB, resource schema.GroupVersionResource, text string) *unstructured.Unstructured {
+	t.Helper()
 	client := somebody(t)
 	var u unstructured.Unstructured
 	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
@@ -218,7 +225,7 @@ func create(t testing.TB, resource schema.GroupVersionResource, text string) {
 	if _, err := client.Resource(resource).Namespace(u.GetNamespace()).Create(t.Context(), &u, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	discard(t, resource, u.GetNamespace(), u.GetName())
+	return &u
 }
 
 // discard deletes an object after the test.
@@ -229,17 +236,13 @@ func discard(t testing.TB, resource schema.GroupVersionResource, namespace, name
 	})
 }
 
-// space makes a namespace for one test and returns its name. It stays until the servers end:
+// space makes a namespace for one test and returns its name. It is left there:
 // to delete one takes seventy requests, more than most tests make.
 func space(t testing.TB) string {
 	t.Helper()
 	name := "t-" + strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
 	name = fmt.Sprintf("%.50s-%06x", name, time.Now().UnixNano()&0xffffff)
-	named := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": name}}}
-	named.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})
-	if _, err := somebody(t).Resource(namespaces).Create(t.Context(), named, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	put(t, namespaces, "apiVersion: v1\nkind: Namespace\nmetadata: {name: "+name+"}")
 	return name
 }
 
