@@ -26,6 +26,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/yaml"
 
+	"github.com/swell-sh/swell/sync/serve"
 	"github.com/swell-sh/swell/sync/simulator"
 	"github.com/swell-sh/swell/sync/simulator/loopback"
 )
@@ -37,6 +38,7 @@ var clusterCommands = map[string]func(ts *testscript.TestScript, neg bool, args 
 	"down":     stopCluster,
 	"up":       restartCluster,
 	"await":    awaitOutput,
+	"answers":  awaitAnswer,
 	"live":     printObject,
 	"edit":     editObject,
 	"applied":  applyAs,
@@ -240,6 +242,26 @@ func commitAll(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	git("add", "--all")
 	git("commit", "-q", "-m", strings.Join(args[1:], " "))
+}
+
+// awaitAnswer waits until a daemon answers at a socket. It has the lock of its state before,
+// so that it runs already:
+//
+//	answers SOCKET
+func awaitAnswer(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: answers SOCKET")
+	}
+	for deadline := time.Now().Add(longestWait); ; time.Sleep(50 * time.Millisecond) {
+		client, err := serve.Dial(context.Background(), ts.MkAbs(args[0]))
+		if err == nil {
+			ts.Check(client.Close())
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("no daemon within %s: %v", longestWait, err)
+		}
+	}
 }
 
 // awaitOutput runs a command again and again until what it prints matches, whatever its

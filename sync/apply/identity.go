@@ -71,10 +71,10 @@ func (i *identity) isDoubted() bool {
 	return i.doubted
 }
 
-// sameCluster is the error for a write while it is not known whether the connection still
-// leads to the cluster that it led to; nil when it does.
-func (c *call) sameCluster(ctx context.Context, req *request) *Error {
-	if c.probing || !req.writes() || !c.identity.isDoubted() {
+// sameCluster is the error for what is done to an object while it is not known whether the
+// connection still leads to the cluster that it led to; nil when it does.
+func (c *call) sameCluster(ctx context.Context, op, id string) *Error {
+	if !c.identity.isDoubted() {
 		return nil
 	}
 	_, err, _ := c.identity.asked.Do("", func() (any, error) {
@@ -86,9 +86,9 @@ func (c *call) sameCluster(ctx context.Context, req *request) *Error {
 	})
 	switch {
 	case err != nil:
-		return &Error{Op: req.op, Object: req.object, class: ErrUnreachable, unsent: true, Message: fmt.Sprintf("not tried: it is not known whether it is still the same cluster: %v", err)}
+		return &Error{Op: op, Object: id, class: ErrUnreachable, unsent: true, Message: fmt.Sprintf("not tried: it is not known whether it is still the same cluster: %v", err)}
 	case c.identity.isDoubted():
-		return &Error{Op: req.op, Object: req.object, class: ErrUnreachable, unsent: true, Message: "not tried: another cluster answers than before"}
+		return &Error{Op: op, Object: id, class: ErrUnreachable, unsent: true, Message: "not tried: another cluster answers than before"}
 	}
 	return nil
 }

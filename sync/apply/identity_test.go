@@ -18,6 +18,7 @@ import (
 
 	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/simulator"
+	"github.com/swell-sh/swell/sync/store"
 )
 
 // roundTrip is a transport.
@@ -204,6 +205,57 @@ func TestAnotherClusterAfterABrokenWatch(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestAnotherClusterBeforeARemoval: a request gets no answer, and then another cluster
+// stands at the address. It has none of the objects, or others under their names: nothing
+// is forgotten for that.
+func TestAnotherClusterBeforeARemoval(t *testing.T) {
+	t.Parallel()
+	first, second := simulator.New(), simulator.New()
+	now, asked := first, 0
+	c, err := Connect(&rest.Config{Host: "http://simulator.invalid", Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		if now == second && strings.HasSuffix(r.URL.Path, "/namespaces/kube-system") {
+			asked++
+		}
+		return now.RoundTrip(r)
+	})}, testRepository, Options{Concurrency: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Identity(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var entries []store.Entry
+	for _, result := range c.bring(t.Context(), []*object.Object{configMap(t, "default", "gone", "1"), configMap(t, "default", "other", "1")}, nil) {
+		if result.Err != nil {
+			t.Fatal(result.Err)
+		}
+		entries = append(entries, result.Entry)
+	}
+	elsewhere, err := Connect(&rest.Config{Host: "http://simulator.invalid", Transport: second}, testRepository, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := elsewhere.bring(t.Context(), []*object.Object{configMap(t, "default", "other", "1")}, nil); r[0].Err != nil {
+		t.Fatal(r[0].Err)
+	}
+	now = second
+	c.identity.doubt()
+	for i, r := range c.Prune(t.Context(), entries) {
+		if r.Err == nil || !strings.Contains(r.Err.Error(), "another cluster answers than before") || !IsLost(r.Err) || r.Forget || r.Action != "" || r.Entry != entries[i] {
+			t.Errorf("%+v", r)
+		}
+	}
+	if asked == 0 {
+		t.Error("nobody asked which cluster it is")
+	}
+	now = first
+	for _, r := range c.Prune(t.Context(), entries) {
+		if r.Err != nil || r.Action != Deleted || !r.Forget {
+			t.Errorf("back at the cluster: %+v", r)
+		}
+	}
 }
 
 // TestAnotherClusterDuringASurvey: what two clusters hold is no inventory of one.

@@ -111,9 +111,12 @@ func (c *call) do(ctx context.Context, req *request) (*response, error) {
 // that got no answer make it doubtful again and again which cluster is there, it is not
 // sent.
 func (c *call) attempt(ctx context.Context, req *request, timeout time.Duration) (*response, *Error) {
+	guard := req.writes() && !c.probing
 	for range maxAttempts {
-		if err := c.sameCluster(ctx, req); err != nil {
-			return nil, err
+		if guard {
+			if err := c.sameCluster(ctx, req.op, req.object); err != nil {
+				return nil, err
+			}
 		}
 		turn, refusal, ok := c.limiter.acquire(ctx, req)
 		switch {
@@ -124,7 +127,7 @@ func (c *call) attempt(ctx context.Context, req *request, timeout time.Duration)
 			e.unsent = true
 			return nil, e
 		}
-		if c.probing || !req.writes() || !c.identity.isDoubted() {
+		if !guard || !c.identity.isDoubted() {
 			answer, err := c.guarded(ctx, req, timeout)
 			c.limiter.release(turn, req, err)
 			return answer, err
