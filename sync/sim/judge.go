@@ -380,7 +380,7 @@ func (j *judge) hear(o observed) {
 			if t.Kind == "rolling back" && o.generation == j.generation { // or nobody knows of it any more
 				j.again(t)
 			}
-			if (j.isOlder || j.world.wasAnew()) && strings.Contains(t.Text, "the state is older than the cluster") {
+			if j.isOlder && strings.Contains(t.Text, "the state is older than the cluster") {
 				break
 			}
 			if j.causes[unit] == "" {

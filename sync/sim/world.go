@@ -166,17 +166,6 @@ func drawShape(r *rand.Rand) shape {
 
 func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
 
-// wasAnew says that another cluster answered for one: what it did not have counted as gone,
-// and the old one has it still.
-func (w *world) wasAnew() bool {
-	for _, c := range w.clusters {
-		if c.made > 1 {
-			return true
-		}
-	}
-	return false
-}
-
 // make makes a cluster, or makes it anew.
 func (w *world) make(c *cluster) {
 	c.made++
