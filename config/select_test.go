@@ -56,6 +56,8 @@ func TestSelection(t *testing.T) {
 			"teams/b/.swellignore": "/services/*\n!services/web\n",
 			"teams/b/docs/x.yaml":  someObject,
 		}, "teams/a/services/cart teams/b/services/web", "teams/a/docs: teams/.swellignore:2: leaves it out\nteams/b/docs: teams/.swellignore:2: leaves it out\nteams/b/services/old: teams/b/.swellignore:1: leaves it out\n"},
+		"a slash before": {`units: [teams]`, map[string]string{"teams/.swellignore": "/docs\n", "teams/docs/x.yaml": someObject},
+			"teams/a/docs teams/a/services/cart teams/b/services/old teams/b/services/web", "teams/docs: teams/.swellignore:1: leaves it out\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := maps.Clone(files)
@@ -157,5 +159,34 @@ func TestOrphans(t *testing.T) {
 				t.Errorf("%s: %t, want %t", unit, got, want)
 			}
 		}
+	}
+}
+
+// TestNearerDriftRules: of the rules for drift, those of a nearer folder come first, and the
+// first that fits holds.
+func TestNearerDriftRules(t *testing.T) {
+	files := map[string]string{
+		"apps/swell.yaml":     settings(`drift: [{mode: correct}]`),
+		"apps/web/swell.yaml": settings(`drift: [{mode: report}]`),
+		"apps/web/x.yaml":     someObject,
+	}
+	for u := range Load(Files(rootWith(`units: [apps]`, files)), nil).Units() {
+		if got := u.Defaults.Policy.Drift; len(got) != 2 || got[0].Mode != DriftReport || got[1].Mode != DriftCorrect {
+			t.Errorf("%s: %v", u.Path, got)
+		}
+	}
+}
+
+// TestStricterChecks: of two sets of checks, what lets less pass holds, whichever has it.
+func TestStricterChecks(t *testing.T) {
+	strict := Checks{UnknownKinds: Refuse, PlainSecrets: Warn}
+	loose := Checks{UnknownKinds: Pass, PlainSecrets: Pass, SkipMissing: true}
+	for _, got := range []Checks{strict.Stricter(loose), loose.Stricter(strict)} {
+		if got != strict {
+			t.Errorf("got %+v", got)
+		}
+	}
+	if got := loose.Stricter(loose); got != loose {
+		t.Errorf("both skip: got %+v", got)
 	}
 }

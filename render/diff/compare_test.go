@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -141,4 +142,23 @@ func TestFields(t *testing.T) {
 			t.Fatalf("%s\n%s\n(-want +got):\n%s", old.JSON, now.JSON, diff)
 		}
 	})
+}
+
+// TestListWithOneNameTwice: where names are not of one item each, items are compared by index.
+func TestListWithOneNameTwice(t *testing.T) {
+	binding := func(second string) string {
+		return "apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: p, namespace: ns}\n" +
+			"roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: r}\n" +
+			"subjects: [{kind: User, name: ci, apiGroup: rbac.authorization.k8s.io}, {kind: ServiceAccount, name: ci, namespace: " + second + "}]\n"
+	}
+	report := compare(t, snapshot(t, map[string]string{"p": binding("one")}), snapshot(t, map[string]string{"p": binding("two")}))
+	var got strings.Builder
+	if err := report.Write(&got); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"- subjects[1].namespace: one", "+ subjects[1].namespace: two"} {
+		if !strings.Contains(got.String(), want) {
+			t.Errorf("no %q in\n%s", want, &got)
+		}
+	}
 }

@@ -249,3 +249,23 @@ func TestVerdict(t *testing.T) {
 		}
 	}
 }
+
+// TestIsNothing: what there is to tell of a change beside its objects is told.
+func TestIsNothing(t *testing.T) {
+	for name, test := range map[string]struct {
+		change Change
+		want   bool
+	}{
+		"nothing":               {Change{Report: &diff.Report{}}, true},
+		"edits rules":           {Change{Report: &diff.Report{}, Rules: []string{"tenants/shop.yaml: Tenant shop"}}, false},
+		"mends what was held":   {Change{BaseHeld: true}, false},
+		"mends a unit":          {Change{Report: &diff.Report{Mended: []config.UnitPath{"a"}}}, false},
+		"withholds a unit":      {Change{Report: &diff.Report{Withheld: []diff.Kept{{}}}}, false},
+		"changes an object":     {Change{Report: &diff.Report{Changes: []diff.Change{{Unit: "a"}}}}, false},
+		"keeps a unit as it is": {Change{Report: &diff.Report{Kept: []diff.Kept{{Unit: "a"}}}}, false},
+	} {
+		if got := test.change.IsNothing(); got != test.want {
+			t.Errorf("%s: got %t", name, got)
+		}
+	}
+}

@@ -79,7 +79,9 @@ func (c *call) pruneAll(ctx context.Context, entries []store.Entry, results []Re
 		slices.Reverse(all[:])
 		for _, numbers := range all {
 			slices.Reverse(numbers)
-			c.each(numbers, func(i int) { results[phase[i]] = c.ofThisCluster(ctx, entries[phase[i]], c.prune(ctx, entries[phase[i]], remove)) })
+			c.each(numbers, func(i int) {
+				results[phase[i]] = c.ofThisCluster(ctx, entries[phase[i]], c.prune(ctx, entries[phase[i]], remove))
+			})
 		}
 	}
 }
