@@ -411,3 +411,27 @@ func TestAllOrNothing(t *testing.T) {
 		t.Errorf("still held: %s", got)
 	}
 }
+
+// TestAllOrNothingOutside: what holds a unit from outside of it holds those of its folder, too.
+func TestAllOrNothingOutside(t *testing.T) {
+	files := judgedFiles()
+	defaults := "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: x}\nspec: {allOrNothing: true}\n"
+	object := func(name string) string {
+		return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + ", namespace: shop}\n"
+	}
+	for name, content := range map[string]string{
+		"services/all/swell.yaml": defaults, "services/all/a/a.yaml": object("same"), "services/all/b/b.yaml": object("b"), "services/else/c/c.yaml": object("same"),
+	} {
+		files[name] = &fstest.MapFile{Data: []byte(content)}
+	}
+	var c Compiler
+	unit := c.Snapshot("", config.Files(files)).Units.Get("services/all/b")
+	want := "services/all/swell.yaml:4:22: spec.allOrNothing: unit services/all/a has a problem: nothing below services/all is released"
+	if got := unit.Problems.String(); got != want || unit.Placements[0].Digest != "" {
+		t.Errorf("got %q, with a bundle: %t; want %q", got, unit.Placements[0].Digest != "", want)
+	}
+	files["services/else/c/c.yaml"] = &fstest.MapFile{Data: []byte(object("c"))}
+	if unit := c.Snapshot("", config.Files(files)).Units.Get("services/all/b"); len(unit.Problems) > 0 {
+		t.Errorf("still held: %s", unit.Problems)
+	}
+}

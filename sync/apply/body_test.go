@@ -86,3 +86,16 @@ func FuzzPointer(f *testing.F) {
 		}
 	})
 }
+
+// TestStringDataWins: of a key that is in both, the server takes the value of stringData.
+func TestStringDataWins(t *testing.T) {
+	t.Parallel()
+	secret := map[string]any{"data": map[string]any{"a": "b2xk", "b": "YmFzZTY0"}, "stringData": map[string]any{"a": "new", "c": "text"}}
+	want := map[string]any{"data": map[string]any{"a": "bmV3", "b": "YmFzZTY0", "c": "dGV4dA=="}}
+	if !encodeStringData(secret) {
+		t.Error("nothing was done")
+	}
+	if diff := cmp.Diff(want, secret); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -380,6 +380,28 @@ func TestPushedToWhileRendering(t *testing.T) {
 	})
 }
 
+// A push while what was made waits to be posted: it is not posted on the new head.
+func TestPushedToBeforeItIsPosted(t *testing.T) {
+	play(t, func(w *world) {
+		w.SetBase(Base{Commit: "b1", Monorepo: "shop"})
+		w.forge.put(1, "a1", false)
+		w.forge.refuse(errors.New("connection refused"), "comment", "status")
+		w.Wake(1)
+		time.Sleep(time.Minute)
+		w.renders.takes = time.Hour
+		w.forge.put(1, "a2", false)
+		w.forge.set(nil)
+		w.Wake(1)
+		time.Sleep(30 * time.Minute)
+		w.wrote("status 1 pending") // it takes long
+		time.Sleep(time.Hour)
+		w.wrote("comment 1, status 1 success")
+		if got := w.forge.comment(1); got != "preview of a2" {
+			t.Errorf("the comment is %q", got)
+		}
+	})
+}
+
 // Git has a newer head than the forge said: what was rendered is not posted on the old one.
 func TestGitKnowsMore(t *testing.T) {
 	play(t, func(w *world) {
