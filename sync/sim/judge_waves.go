@@ -148,8 +148,9 @@ func (j *judge) overwritten(cluster string, k key, mark string) {
 }
 
 // passed says whether a bundle was applied, healthy and soaked on a target. An older state
-// knows that it was, and what came after it shows where something but a Job was written.
-func (j *judge) passed(at place, objects map[key]string, soak time.Duration) bool {
+// knows that it was, and what came after it shows where something but a Job was written, to
+// a process that the cluster answers.
+func (j *judge) passed(at place, objects map[key]string, soak time.Duration, p *process) bool {
 	h := j.places[at]
 	if h == nil {
 		return false
@@ -161,7 +162,7 @@ func (j *judge) passed(at place, objects map[key]string, soak time.Duration) boo
 	case s.whole:
 		return s.latest-s.first >= soak
 	}
-	return s.ended > 0 && (j.isOlder && !s.evident || j.elapsed-s.ended < jobTime) && s.lasted >= soak
+	return s.ended > 0 && (j.isOlder && (!s.evident || j.holders[p.number][h.target.cluster] == "") || j.elapsed-s.ended < jobTime) && s.lasted >= soak
 }
 
 // applies judges an apply.
@@ -255,7 +256,7 @@ func (j *judge) early(u *unit, t target, p *process) string {
 		if j.promoted[u.path] {
 			soak = 0
 		}
-		if !j.passed(at, u.objects(other), soak) {
+		if !j.passed(at, u.objects(other), soak, p) {
 			lacking[other.wave]++
 			missing[other.wave] = other.name
 		}
