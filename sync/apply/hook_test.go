@@ -5,6 +5,7 @@ package apply
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -13,10 +14,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply/health"
+	"github.com/swell-sh/swell/sync/simulator"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -359,6 +363,42 @@ func TestHookBeforeDelete(t *testing.T) {
 		return got[1].Action == Deleted, got[1].Reason
 	})
 	eventually(t, func() (bool, string) { return !isThere(t, ns, "drain") && !exists(t, data.ID), "something stays" })
+}
+
+// TestHookBeforeDeleteThatStays: a hook that is not deleted, since somebody let go of it or wants
+// it kept, does not run, and nothing waits for it.
+func TestHookBeforeDeleteThatStays(t *testing.T) {
+	t.Parallel()
+	for _, annotation := range []string{"swell.sh/prune: disabled", annotationDeletion + ": detach"} {
+		server := simulator.New()
+		cfg := &rest.Config{Host: "http://simulator.invalid", Transport: server}
+		c, err := Connect(cfg, testRepository, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		hook, data := newObject(t, job, "default", "drain", "swell.sh/hook: "+string(object.HookBeforeDelete), "1", ""), configMap(t, "default", "a", "1")
+		var entries []store.Entry
+		for _, r := range c.bring(t.Context(), []*object.Object{hook, data}, nil) {
+			if r.Err != nil {
+				t.Fatal(r.Err)
+			}
+			entries = append(entries, r.Entry)
+		}
+		client, err := dynamic.NewForConfig(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		live := client.Resource(jobs).Namespace("default")
+		name, value, _ := strings.Cut(annotation, ": ")
+		change := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, name, value)
+		if _, err := live.Patch(t.Context(), "drain", types.MergePatchType, []byte(change), metav1.PatchOptions{FieldManager: "kubectl"}); err != nil {
+			t.Fatal(err)
+		}
+		same(t, []string{"Job skipped", "ConfigMap deleted"}, outcomes(c.Prune(t.Context(), entries)))
+		if is, err := live.Get(t.Context(), "drain", metav1.GetOptions{}); err != nil || !isSuspended(is) {
+			t.Errorf("%s: the hook ran, or is gone: %v", annotation, err)
+		}
+	}
 }
 
 func TestHookBeforeDeleteThatFailsKeepsEverything(t *testing.T) {
