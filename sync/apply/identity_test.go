@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -207,18 +208,14 @@ func TestAnotherClusterAfterABrokenWatch(t *testing.T) {
 	})
 }
 
-// TestAnotherClusterBeforeARemoval: a request gets no answer, and then another cluster
-// stands at the address. It has none of the objects, or others under their names: nothing
-// is forgotten for that.
-func TestAnotherClusterBeforeARemoval(t *testing.T) {
-	t.Parallel()
-	first, second := simulator.New(), simulator.New()
-	now, asked := first, 0
+// removals are two ConfigMaps and a Job that runs before they go, all in the first of two
+// clusters; the second one has the same ConfigMap "other". An address leads to the one
+// that to returns, and each request to it is told to see before.
+func removals(t *testing.T, to func() *simulator.Cluster, first, second *simulator.Cluster, see func(*http.Request)) (*Cluster, []store.Entry) {
+	t.Helper()
 	c, err := Connect(&rest.Config{Host: "http://simulator.invalid", Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
-		if now == second && strings.HasSuffix(r.URL.Path, "/namespaces/kube-system") {
-			asked++
-		}
-		return now.RoundTrip(r)
+		see(r)
+		return to().RoundTrip(r)
 	})}, testRepository, Options{Concurrency: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -226,35 +223,96 @@ func TestAnotherClusterBeforeARemoval(t *testing.T) {
 	if _, err := c.Identity(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	other := configMap(t, "default", "other", "1")
+	hook := newObject(t, job, "default", "drain", "swell.sh/hook: "+string(object.HookBeforeDelete), "1", "")
 	var entries []store.Entry
-	for _, result := range c.bring(t.Context(), []*object.Object{configMap(t, "default", "gone", "1"), configMap(t, "default", "other", "1")}, nil) {
-		if result.Err != nil {
-			t.Fatal(result.Err)
+	for _, r := range c.bring(t.Context(), []*object.Object{configMap(t, "default", "gone", "1"), other, hook}, nil) {
+		if r.Err != nil {
+			t.Fatal(r.Err)
 		}
-		entries = append(entries, result.Entry)
+		entries = append(entries, r.Entry)
 	}
 	elsewhere, err := Connect(&rest.Config{Host: "http://simulator.invalid", Transport: second}, testRepository, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := elsewhere.bring(t.Context(), []*object.Object{configMap(t, "default", "other", "1")}, nil); r[0].Err != nil {
+	if r := elsewhere.bring(t.Context(), []*object.Object{other}, nil); r[0].Err != nil {
 		t.Fatal(r[0].Err)
 	}
-	now = second
-	c.identity.doubt()
-	for i, r := range c.Prune(t.Context(), entries) {
-		if r.Err == nil || !strings.Contains(r.Err.Error(), "another cluster answers than before") || !IsLost(r.Err) || r.Forget || r.Action != "" || r.Entry != entries[i] {
-			t.Errorf("%+v", r)
-		}
+	return c, entries
+}
+
+// TestAnotherClusterBeforeARemoval: a request gets no answer, and then another cluster
+// stands at the address. It has none of the objects, or others under their names: nothing
+// is forgotten for that, and no entry takes over what is there.
+func TestAnotherClusterBeforeARemoval(t *testing.T) {
+	t.Parallel()
+	first, second := simulator.New(), simulator.New()
+	now := first
+	c, entries := removals(t, func() *simulator.Cluster { return now }, first, second, func(*http.Request) {})
+	entries = entries[:2]
+	unsure := slices.Clone(entries)
+	for i := range unsure {
+		unsure[i].UID = ""
 	}
-	if asked == 0 {
-		t.Error("nobody asked which cluster it is")
+	now = second
+	for name, results := range map[string]func() []Result{
+		"prune":         func() []Result { return c.Prune(t.Context(), entries) },
+		"a check":       func() []Result { return c.CheckPrune(t.Context(), entries) },
+		"without a UID": func() []Result { return c.CheckPrune(t.Context(), unsure) },
+	} {
+		c.identity.doubt()
+		for i, r := range results() {
+			want := entries[i]
+			if name == "without a UID" {
+				want = unsure[i]
+			}
+			if r.Err == nil || !strings.Contains(r.Err.Error(), anotherCluster) || !IsLost(r.Err) || r.Forget || r.Action != "" || r.Entry != want {
+				t.Errorf("%s: %+v", name, r)
+			}
+		}
 	}
 	now = first
 	for _, r := range c.Prune(t.Context(), entries) {
 		if r.Err != nil || r.Action != Deleted || !r.Forget {
 			t.Errorf("back at the cluster: %+v", r)
 		}
+	}
+}
+
+// TestAnotherClusterForAMoment: while a removal looks, another cluster answers, and then the
+// right one again. It looks again: nothing is forgotten, and the hook before it runs.
+func TestAnotherClusterForAMoment(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		path string // what the other cluster answers
+		of   int    // so many of the entries
+		want []string
+	}{
+		{"/api/v1/namespaces/default/configmaps/gone", 2, []string{"ConfigMap deleted", "ConfigMap deleted"}},
+		{"/apis/batch/v1/namespaces/default/jobs/drain", 3,
+			[]string{"ConfigMap skipped (hook Job/default/drain)", "ConfigMap skipped (hook Job/default/drain)", "Job skipped (hook Job/default/drain)"}},
+	} {
+		t.Run(test.path, func(t *testing.T) {
+			first, second := simulator.New(), simulator.New()
+			now, armed, deleted := first, false, 0
+			var c *Cluster
+			c, entries := removals(t, func() *simulator.Cluster { return now }, first, second, func(r *http.Request) {
+				now = first
+				if armed && r.URL.Path == test.path && r.Method == http.MethodGet {
+					armed, now = false, second
+					c.identity.doubt()
+				}
+				if r.Method == http.MethodDelete {
+					deleted++
+				}
+			})
+			armed = true
+			same(t, test.want, outcomes(c.Prune(t.Context(), entries[:test.of])))
+			if want := len(test.want) % 3; armed || deleted != want {
+				t.Errorf("%d deletions, want %d; the cluster did not change: %t", deleted, want, armed)
+			}
+		})
 	}
 }
 

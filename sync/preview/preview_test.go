@@ -209,6 +209,13 @@ type renders struct {
 	most  int
 }
 
+// slow is how long a preview takes from now on.
+func (r *renders) slow(takes time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.takes = takes
+}
+
 func (r *renders) render(ctx context.Context, ask Ask) (Answer, error) {
 	if ask.Ref == "" {
 		return Answer{}, nil
@@ -388,7 +395,7 @@ func TestPushedToBeforeItIsPosted(t *testing.T) {
 		w.forge.refuse(errors.New("connection refused"), "comment", "status")
 		w.Wake(1)
 		time.Sleep(time.Minute)
-		w.renders.takes = time.Hour
+		w.renders.slow(time.Hour)
 		w.forge.put(1, "a2", false)
 		w.forge.set(nil)
 		w.Wake(1)
