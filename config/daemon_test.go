@@ -273,7 +273,8 @@ func TestDaemonChanged(t *testing.T) {
 
 // TestKeysOfATenant: a tenant that has an entry has its keys and no others, whatever they are.
 func TestKeysOfATenant(t *testing.T) {
-	common, files, helper := SecretKeys{AgeKeyFiles: []string{"common"}}, SecretKeys{AgeKeyFiles: []string{"own"}}, SecretKeys{Helper: []string{"open"}}
+	common, files := SecretKeys{AgeKeyFiles: []string{"common"}}, SecretKeys{AgeKeyFiles: []string{"own"}}
+	helper := SecretKeys{Helper: []string{"open"}}
 	secrets := Secrets{SecretKeys: common, Tenants: map[string]SecretKeys{"files": files, "helper": helper, "none": {}}}
 	for tenant, want := range map[string]SecretKeys{"": common, "other": common, "files": files, "helper": helper, "none": {}} {
 		if diff := cmp.Diff(want, secrets.Of(tenant)); diff != "" {

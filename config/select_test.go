@@ -57,7 +57,8 @@ func TestSelection(t *testing.T) {
 			"teams/b/docs/x.yaml":  someObject,
 		}, "teams/a/services/cart teams/b/services/web", "teams/a/docs: teams/.swellignore:2: leaves it out\nteams/b/docs: teams/.swellignore:2: leaves it out\nteams/b/services/old: teams/b/.swellignore:1: leaves it out\n"},
 		"a slash before": {`units: [teams]`, map[string]string{"teams/.swellignore": "/docs\n", "teams/docs/x.yaml": someObject},
-			"teams/a/docs teams/a/services/cart teams/b/services/old teams/b/services/web", "teams/docs: teams/.swellignore:1: leaves it out\n"},
+			"teams/a/docs teams/a/services/cart teams/b/services/old teams/b/services/web",
+			"teams/docs: teams/.swellignore:1: leaves it out\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := maps.Clone(files)

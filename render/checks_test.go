@@ -420,7 +420,10 @@ func TestAllOrNothingOutside(t *testing.T) {
 		return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + ", namespace: shop}\n"
 	}
 	for name, content := range map[string]string{
-		"services/all/swell.yaml": defaults, "services/all/a/a.yaml": object("same"), "services/all/b/b.yaml": object("b"), "services/else/c/c.yaml": object("same"),
+		"services/all/swell.yaml": defaults,
+		"services/all/a/a.yaml":   object("same"),
+		"services/all/b/b.yaml":   object("b"),
+		"services/else/c/c.yaml":  object("same"),
 	} {
 		files[name] = &fstest.MapFile{Data: []byte(content)}
 	}

@@ -25,29 +25,29 @@ func TestDigestOfAForecast(t *testing.T) {
 		}
 		return all
 	}
-	of := func(refused string, comes []config.UnitPath, digest object.Digest, deletions []DeletionForecast) object.Digest {
-		f := &forecast{comes: comes}
+	digestOf := func(refused string, changing []config.UnitPath, digest object.Digest, deletions []DeletionForecast) object.Digest {
+		f := &forecast{comes: changing}
 		f.Refused, f.wanted, f.Deletions = refused, wanted(digest), deletions
 		return f.digest()
 	}
 	unit := []config.UnitPath{"services/a"}
 	seen := map[object.Digest]string{}
 	for name, digest := range map[string]object.Digest{
-		"nothing":           of("", nil, "1", nil),
-		"a unit":            of("", unit, "1", nil),
-		"another bundle":    of("", unit, "2", nil),
-		"refused":           of("no fleet", nil, "1", nil),
-		"a deletion":        of("", unit, "1", deletes("d1")),
-		"another deletion":  of("", unit, "1", deletes("d2")),
-		"two deletions":     of("", unit, "1", deletes("d1", "d2")),
-		"a deletion, alone": of("", nil, "1", deletes("d1")),
+		"nothing":           digestOf("", nil, "1", nil),
+		"a unit":            digestOf("", unit, "1", nil),
+		"another bundle":    digestOf("", unit, "2", nil),
+		"refused":           digestOf("no fleet", nil, "1", nil),
+		"a deletion":        digestOf("", unit, "1", deletes("d1")),
+		"another deletion":  digestOf("", unit, "1", deletes("d2")),
+		"two deletions":     digestOf("", unit, "1", deletes("d1", "d2")),
+		"a deletion, alone": digestOf("", nil, "1", deletes("d1")),
 	} {
 		if other := seen[digest]; other != "" {
 			t.Errorf("%s has the digest of %s", name, other)
 		}
 		seen[digest] = name
 	}
-	if of("", unit, "1", deletes("d1")) != of("", unit, "1", deletes("d1")) {
+	if digestOf("", unit, "1", deletes("d1")) != digestOf("", unit, "1", deletes("d1")) {
 		t.Error("the same plan has two digests")
 	}
 }

@@ -149,7 +149,8 @@ func TestListWithOneNameTwice(t *testing.T) {
 	binding := func(second string) string {
 		return "apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: p, namespace: ns}\n" +
 			"roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: r}\n" +
-			"subjects: [{kind: User, name: ci, apiGroup: rbac.authorization.k8s.io}, {kind: ServiceAccount, name: ci, namespace: " + second + "}]\n"
+			"subjects: [{kind: User, name: ci, apiGroup: rbac.authorization.k8s.io}, " +
+			"{kind: ServiceAccount, name: ci, namespace: " + second + "}]\n"
 	}
 	report := compare(t, snapshot(t, map[string]string{"p": binding("one")}), snapshot(t, map[string]string{"p": binding("two")}))
 	var got strings.Builder

@@ -71,7 +71,8 @@ func TestPlace(t *testing.T) {
 		got = append(got, fmt.Sprint(d.Index, " left out: ", d.Why))
 	}
 	want := []string{"0 <nil> 1 disabled", "1 before 1 <nil>", "2 <nil> <nil> <nil>", "3 after 1 <nil>", "7 before-delete 1 <nil>", "8 <nil> <nil> <nil>",
-		"4 left out: test", "5 left out: never, pre-install", "6 left out: post-delete", "9 left out: crd-install", "10 left out: never, pre-install"}
+		"4 left out: test", "5 left out: never, pre-install", "6 left out: post-delete", "9 left out: crd-install",
+		"10 left out: never, pre-install"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -23,7 +23,8 @@ func TestSurveyNamesGroupsThatFail(t *testing.T) {
 	server := simulator.New()
 	c, err := Connect(&rest.Config{Host: "http://simulator.invalid", Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 		if r.URL.Path == "/apis/apps/v1" {
-			return &http.Response{StatusCode: http.StatusInternalServerError, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("error trying to reach service")), Request: r}, nil
+			text := io.NopCloser(strings.NewReader("error trying to reach service"))
+			return &http.Response{StatusCode: http.StatusInternalServerError, Header: http.Header{}, Body: text, Request: r}, nil
 		}
 		return server.RoundTrip(r)
 	})}, testRepository, Options{})

@@ -376,7 +376,7 @@ func TestHookBeforeDeleteThatStays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		hook, data := newObject(t, job, "default", "drain", "swell.sh/hook: "+string(object.HookBeforeDelete), "1", ""), configMap(t, "default", "a", "1")
+		hook, data := hookJob(t, "default", "drain", object.HookBeforeDelete, "1", ""), configMap(t, "default", "a", "1")
 		var entries []store.Entry
 		for _, r := range c.bring(t.Context(), []*object.Object{hook, data}, nil) {
 			if r.Err != nil {
@@ -391,11 +391,12 @@ func TestHookBeforeDeleteThatStays(t *testing.T) {
 		live := client.Resource(jobs).Namespace("default")
 		name, value, _ := strings.Cut(annotation, ": ")
 		change := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, name, value)
-		if _, err := live.Patch(t.Context(), "drain", types.MergePatchType, []byte(change), metav1.PatchOptions{FieldManager: "kubectl"}); err != nil {
+		_, err = live.Patch(t.Context(), "drain", types.MergePatchType, []byte(change), metav1.PatchOptions{FieldManager: "kubectl"})
+		if err != nil {
 			t.Fatal(err)
 		}
 		same(t, []string{"Job skipped", "ConfigMap deleted"}, outcomes(c.Prune(t.Context(), entries)))
-		if is, err := live.Get(t.Context(), "drain", metav1.GetOptions{}); err != nil || !isSuspended(is) {
+		if found, err := live.Get(t.Context(), "drain", metav1.GetOptions{}); err != nil || !isSuspended(found) {
 			t.Errorf("%s: the hook ran, or is gone: %v", annotation, err)
 		}
 	}

@@ -135,7 +135,8 @@ func (c *call) certain(ctx context.Context, entry store.Entry, look func() Resul
 			return r
 		}
 	}
-	return Result{ID: entry.ID, Entry: entry, Err: &Error{Op: "prune", Object: entry.ID.String(), class: ErrUnreachable, Message: "not known: " + why}}
+	err := &Error{Op: "prune", Object: entry.ID.String(), class: ErrUnreachable, Message: "not known: " + why}
+	return Result{ID: entry.ID, Entry: entry}.failed(err)
 }
 
 // stayed is the error for what was read since the identity was known, if not all of it

@@ -209,13 +209,12 @@ func TestAnotherClusterAfterABrokenWatch(t *testing.T) {
 }
 
 // removals are two ConfigMaps and a Job that runs before they go, all in the first of two
-// clusters; the second one has the same ConfigMap "other". An address leads to the one
-// that to returns, and each request to it is told to see before.
-func removals(t *testing.T, to func() *simulator.Cluster, first, second *simulator.Cluster, see func(*http.Request)) (*Cluster, []store.Entry) {
+// clusters; the second one has the same ConfigMap "other". Each request goes to the one that
+// route says.
+func removals(t *testing.T, first, second *simulator.Cluster, route func(*http.Request) *simulator.Cluster) (*Cluster, []store.Entry) {
 	t.Helper()
 	c, err := Connect(&rest.Config{Host: "http://simulator.invalid", Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
-		see(r)
-		return to().RoundTrip(r)
+		return route(r).RoundTrip(r)
 	})}, testRepository, Options{Concurrency: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -224,7 +223,7 @@ func removals(t *testing.T, to func() *simulator.Cluster, first, second *simulat
 		t.Fatal(err)
 	}
 	other := configMap(t, "default", "other", "1")
-	hook := newObject(t, job, "default", "drain", "swell.sh/hook: "+string(object.HookBeforeDelete), "1", "")
+	hook := hookJob(t, "default", "drain", object.HookBeforeDelete, "1", "")
 	var entries []store.Entry
 	for _, r := range c.bring(t.Context(), []*object.Object{configMap(t, "default", "gone", "1"), other, hook}, nil) {
 		if r.Err != nil {
@@ -244,12 +243,12 @@ func removals(t *testing.T, to func() *simulator.Cluster, first, second *simulat
 
 // TestAnotherClusterBeforeARemoval: a request gets no answer, and then another cluster
 // stands at the address. It has none of the objects, or others under their names: nothing
-// is forgotten for that, and no entry takes over what is there.
+// is forgotten for that, and no entry takes over the UID of another object.
 func TestAnotherClusterBeforeARemoval(t *testing.T) {
 	t.Parallel()
 	first, second := simulator.New(), simulator.New()
 	now := first
-	c, entries := removals(t, func() *simulator.Cluster { return now }, first, second, func(*http.Request) {})
+	c, entries := removals(t, first, second, func(*http.Request) *simulator.Cluster { return now })
 	entries = entries[:2]
 	unsure := slices.Clone(entries)
 	for i := range unsure {
@@ -267,7 +266,8 @@ func TestAnotherClusterBeforeARemoval(t *testing.T) {
 			if name == "without a UID" {
 				want = unsure[i]
 			}
-			if r.Err == nil || !strings.Contains(r.Err.Error(), anotherCluster) || !IsLost(r.Err) || r.Forget || r.Action != "" || r.Entry != want {
+			refused := r.Err != nil && strings.Contains(r.Err.Error(), anotherCluster) && IsLost(r.Err)
+			if !refused || r.Forget || r.Action != "" || r.Entry != want {
 				t.Errorf("%s: %+v", name, r)
 			}
 		}
@@ -286,29 +286,30 @@ func TestAnotherClusterForAMoment(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		path string // what the other cluster answers
-		of   int    // so many of the entries
+		n    int    // how many of the entries are pruned
 		want []string
 	}{
 		{"/api/v1/namespaces/default/configmaps/gone", 2, []string{"ConfigMap deleted", "ConfigMap deleted"}},
-		{"/apis/batch/v1/namespaces/default/jobs/drain", 3,
-			[]string{"ConfigMap skipped (hook Job/default/drain)", "ConfigMap skipped (hook Job/default/drain)", "Job skipped (hook Job/default/drain)"}},
+		{"/apis/batch/v1/namespaces/default/jobs/drain", 3, []string{"ConfigMap skipped (hook Job/default/drain)",
+			"ConfigMap skipped (hook Job/default/drain)", "Job skipped (hook Job/default/drain)"}},
 	} {
 		t.Run(test.path, func(t *testing.T) {
 			first, second := simulator.New(), simulator.New()
-			now, armed, deleted := first, false, 0
+			armed, deleted := false, 0
 			var c *Cluster
-			c, entries := removals(t, func() *simulator.Cluster { return now }, first, second, func(r *http.Request) {
-				now = first
-				if armed && r.URL.Path == test.path && r.Method == http.MethodGet {
-					armed, now = false, second
-					c.identity.doubt()
-				}
+			c, entries := removals(t, first, second, func(r *http.Request) *simulator.Cluster {
 				if r.Method == http.MethodDelete {
 					deleted++
 				}
+				if !armed || r.URL.Path != test.path || r.Method != http.MethodGet {
+					return first
+				}
+				armed = false
+				c.identity.doubt()
+				return second
 			})
 			armed = true
-			same(t, test.want, outcomes(c.Prune(t.Context(), entries[:test.of])))
+			same(t, test.want, outcomes(c.Prune(t.Context(), entries[:test.n])))
 			if want := len(test.want) % 3; armed || deleted != want {
 				t.Errorf("%d deletions, want %d; the cluster did not change: %t", deleted, want, armed)
 			}

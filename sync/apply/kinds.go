@@ -67,10 +67,10 @@ func (r resource) path(op string, id object.ID) (string, error) {
 	return r.collection() + "/" + id.Name, nil
 }
 
-// discovered is what a call asked a server for: a group, as a string, or one version of it.
+// discovered is the key of an answer of a server to a call: a group, as a string, or one version of it.
 // What was asked for before a doubt which cluster answers is not used after it.
 type discovered struct {
-	what   any
+	from   any
 	doubts int
 }
 
