@@ -190,7 +190,7 @@ type call struct {
 	// holds the answers, so that a kind that is not there is not asked for
 	// again by each of its objects.
 	asked singleflight.Group
-	fresh sync.Map // by [discovered]: map[string]resource of a version, []string of a group
+	fresh sync.Map // schema.GroupVersion to map[string]resource, group to []string
 }
 
 func (c *Cluster) begin() *call { return &call{Cluster: c} }

@@ -253,9 +253,7 @@ func (c *Cluster) hooksFirst(ctx context.Context, entries []store.Entry) []Resul
 	}
 	results := make([]Result, len(entries))
 	call := c.begin()
-	call.each(jobs, func(i int) {
-		results[i] = call.certain(ctx, entries[i], func() Result { return call.beforeDelete(ctx, entries[i]) })
-	})
+	call.each(jobs, func(i int) { results[i] = call.beforeDelete(ctx, entries[i]) })
 	why, waits := "", ""
 	for _, i := range jobs {
 		switch r := results[i]; {

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/singleflight"
-
-	"github.com/swell-sh/swell/sync/store"
 )
 
 // identityTimeout bounds [Cluster.Identity], which is also how a pass finds out
@@ -20,14 +18,13 @@ const identityTimeout = 5 * time.Second
 
 // identity is which cluster a connection led to at first. When a request got no answer,
 // another cluster may stand at the address by the time of the next one: then nothing
-// is written, and nothing forgotten, before the UID was read again. The zero value is ready for use.
+// is written before the UID was read again. The zero value is ready for use.
 type identity struct {
 	asked singleflight.Group
 
 	mu      sync.Mutex
 	uid     string // empty: nobody asked yet
 	doubted bool
-	doubts  int // how often it came to be in doubt
 }
 
 // Identity is the UID of the kube-system namespace: two clusters never share
@@ -41,7 +38,6 @@ func (c *Cluster) Identity(ctx context.Context) (string, error) {
 	defer cancel()
 	call := c.As("").begin()
 	call.probing = true
-	doubts := c.identity.doubtsSoFar()
 	meta, err := call.getMeta(ctx, "Namespace/kube-system", "/api/v1/namespaces/kube-system")
 	if err != nil {
 		return "", err
@@ -52,7 +48,7 @@ func (c *Cluster) Identity(ctx context.Context) (string, error) {
 	if c.identity.uid == "" {
 		c.identity.uid = uid
 	}
-	c.identity.doubted = c.identity.uid != uid || c.identity.doubts != doubts // another request got no answer meanwhile
+	c.identity.doubted = c.identity.uid != uid
 	return uid, nil
 }
 
@@ -61,14 +57,6 @@ func (i *identity) doubt() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.doubted = i.uid != ""
-	i.doubts++
-}
-
-// doubtsSoFar tells, from one moment to another, whether it was in doubt between them.
-func (i *identity) doubtsSoFar() int {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.doubts
 }
 
 func (i *identity) isKnown() bool {
@@ -83,60 +71,27 @@ func (i *identity) isDoubted() bool {
 	return i.doubted
 }
 
-// otherCluster says why it is not known, where it is in doubt, whether the connection still leads
-// to the cluster that it led to. Empty is that it does.
-func (c *call) otherCluster(ctx context.Context) string {
+// sameCluster is the error for a write or a removal while it is not known whether the
+// connection still leads to the cluster that it led to; nil when it does.
+func (c *call) sameCluster(ctx context.Context, op, id string) *Error {
 	if !c.identity.isDoubted() {
-		return ""
+		return nil
 	}
 	_, err, _ := c.identity.asked.Do("", func() (any, error) {
 		if !c.identity.isDoubted() {
 			return nil, nil
 		}
-		_, err := c.Identity(context.WithoutCancel(ctx)) // others wait for it, too
+		_, err := c.Identity(ctx)
 		return nil, err
 	})
 	switch {
 	case err != nil:
-		return fmt.Sprintf("it is not known whether it is still the same cluster: %v", err)
+		why := fmt.Sprintf("not tried: it is not known whether it is still the same cluster: %v", err)
+		return &Error{Op: op, Object: id, class: ErrUnreachable, unsent: true, Message: why}
 	case c.identity.isDoubted():
-		return anotherCluster
-	}
-	return ""
-}
-
-const anotherCluster = "another cluster answers than before"
-
-// sameCluster is the error for a write while [call.otherCluster] has something to say; nil
-// when it has not.
-func (c *call) sameCluster(ctx context.Context, req *request) *Error {
-	if why := c.otherCluster(ctx); why != "" {
-		return &Error{Op: req.op, Object: req.object, class: ErrUnreachable, unsent: true, Message: "not tried: " + why}
+		return &Error{Op: op, Object: id, class: ErrUnreachable, unsent: true, Message: "not tried: another cluster answers than before"}
 	}
 	return nil
-}
-
-// certain is what a look at an object found, in the cluster that the connection led to at
-// first. Where that was in doubt meanwhile, another one may have answered, which has none of
-// the objects, or others under their names: then it looks again.
-func (c *call) certain(ctx context.Context, entry store.Entry, look func() Result) Result {
-	why := "it was in doubt again and again which cluster answers"
-	for range maxAttempts {
-		if other := c.otherCluster(ctx); other != "" {
-			why = other
-			break
-		}
-		doubts := c.identity.doubtsSoFar()
-		r := look()
-		if !c.identity.isDoubted() && c.identity.doubtsSoFar() == doubts {
-			return r
-		}
-		if r.Err != nil {
-			return r
-		}
-	}
-	err := &Error{Op: "prune", Object: entry.ID.String(), class: ErrUnreachable, Message: "not known: " + why}
-	return Result{ID: entry.ID, Entry: entry}.failed(err)
 }
 
 // stayed is the error for what was read since the identity was known, if not all of it
@@ -149,7 +104,7 @@ func (c *call) stayed(ctx context.Context) error {
 		return err
 	}
 	if c.identity.isDoubted() {
-		return &Error{Op: "survey", Object: "all kinds", class: ErrUnreachable, Message: anotherCluster}
+		return &Error{Op: "survey", Object: "all kinds", class: ErrUnreachable, Message: "another cluster answers than before"}
 	}
 	return nil
 }

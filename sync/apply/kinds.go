@@ -67,13 +67,6 @@ func (r resource) path(op string, id object.ID) (string, error) {
 	return r.collection() + "/" + id.Name, nil
 }
 
-// discovered is the key of an answer of a server to a call: a group, as a string, or one version of it.
-// What was asked for before a doubt which cluster answers is not used after it.
-type discovered struct {
-	from   any
-	doubts int
-}
-
 // resource looks a kind up, asking the server only when the kind is not known
 // yet, and once in a call. Each group and version is asked for on its own, so
 // an aggregated API that is down disturbs no other. An error wraps [ErrNoKind]
@@ -90,13 +83,12 @@ func (c *call) resource(ctx context.Context, gvk schema.GroupVersionKind) (resou
 		return r, nil
 	}
 	answer, err, _ := c.asked.Do("kinds of "+gv.String(), func() (any, error) {
-		key := discovered{gv, c.identity.doubtsSoFar()}
-		if kinds, ok := c.fresh.Load(key); ok {
+		if kinds, ok := c.fresh.Load(gv); ok {
 			return kinds, nil
 		}
 		kinds, err := c.discover(ctx, gv)
 		if err == nil {
-			c.fresh.Store(key, kinds)
+			c.fresh.Store(gv, kinds)
 		}
 		return kinds, err
 	})
@@ -175,13 +167,12 @@ func (c *call) discover(ctx context.Context, gv schema.GroupVersion) (map[string
 // when the group is not served. It asks once in a call.
 func (c *call) versions(ctx context.Context, group string) ([]string, error) {
 	answer, err, _ := c.asked.Do("versions of "+group, func() (any, error) {
-		key := discovered{group, c.identity.doubtsSoFar()}
-		if versions, ok := c.fresh.Load(key); ok {
+		if versions, ok := c.fresh.Load(group); ok {
 			return versions, nil
 		}
 		versions, err := c.discoverVersions(ctx, group)
 		if err == nil {
-			c.fresh.Store(key, versions)
+			c.fresh.Store(group, versions)
 		}
 		return versions, err
 	})
@@ -211,14 +202,13 @@ func (c *call) discoverVersions(ctx context.Context, group string) ([]string, er
 
 // forgetKinds makes the next look-up in the group ask the server.
 func (c *call) forgetKinds(group string) {
-	doubts := c.identity.doubtsSoFar()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.fresh.Delete(discovered{group, doubts})
+	c.fresh.Delete(group)
 	for gv := range c.kinds {
 		if gv.Group == group {
 			delete(c.kinds, gv)
-			c.fresh.Delete(discovered{gv, doubts})
+			c.fresh.Delete(gv)
 		}
 	}
 }

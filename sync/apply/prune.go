@@ -80,17 +80,20 @@ func (c *call) pruneAll(ctx context.Context, entries []store.Entry, results []Re
 		for _, numbers := range all {
 			slices.Reverse(numbers)
 			c.each(numbers, func(i int) {
-				results[phase[i]] = c.pruned(ctx, entries[phase[i]], remove)
+				results[phase[i]] = c.ofThisCluster(ctx, entries[phase[i]], c.prune(ctx, entries[phase[i]], remove))
 			})
 		}
 	}
 }
 
-// pruned is the result of [call.prune]. Where that failed the entry stays as it was.
-func (c *call) pruned(ctx context.Context, entry store.Entry, remove remover) Result {
-	r := c.certain(ctx, entry, func() Result { return c.prune(ctx, entry, remove) })
-	if r.Err != nil {
-		r.Entry = entry
+// ofThisCluster is the result, if it comes from the cluster that the entry is of. Another
+// one at its address has none of the objects, and nothing may be forgotten for that.
+func (c *call) ofThisCluster(ctx context.Context, entry store.Entry, r Result) Result {
+	if !r.Forget {
+		return r
+	}
+	if err := c.sameCluster(ctx, "prune", entry.ID.String()); err != nil {
+		return Result{ID: entry.ID, Entry: entry}.failed(err)
 	}
 	return r
 }

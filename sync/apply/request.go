@@ -114,7 +114,7 @@ func (c *call) attempt(ctx context.Context, req *request, timeout time.Duration)
 	guard := req.writes() && !c.probing
 	for range maxAttempts {
 		if guard {
-			if err := c.sameCluster(ctx, req); err != nil {
+			if err := c.sameCluster(ctx, req.op, req.object); err != nil {
 				return nil, err
 			}
 		}
