@@ -171,10 +171,15 @@ func TestNearerDriftRules(t *testing.T) {
 		"apps/web/swell.yaml": settings(`drift: [{mode: report}]`),
 		"apps/web/x.yaml":     someObject,
 	}
+	units := 0
 	for u := range Load(Files(rootWith(`units: [apps]`, files)), nil).Units() {
+		units++
 		if got := u.Defaults.Policy.Drift; len(got) != 2 || got[0].Mode != DriftReport || got[1].Mode != DriftCorrect {
 			t.Errorf("%s: %v", u.Path, got)
 		}
+	}
+	if units != 1 {
+		t.Errorf("%d units", units)
 	}
 }
 

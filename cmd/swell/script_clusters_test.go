@@ -244,8 +244,8 @@ func commitAll(ts *testscript.TestScript, neg bool, args []string) {
 	git("commit", "-q", "-m", strings.Join(args[1:], " "))
 }
 
-// awaitAnswer waits until a daemon answers at a socket. It has the lock of its state before,
-// so that it runs already:
+// awaitAnswer waits until a daemon answers at a socket. A daemon locks its state before, so
+// that "running" in a status comes too early for that:
 //
 //	answers SOCKET
 func awaitAnswer(ts *testscript.TestScript, neg bool, args []string) {

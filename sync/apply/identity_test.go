@@ -26,6 +26,19 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
+// identified is a connection that knows which cluster it leads to.
+func identified(t *testing.T, options Options, to roundTrip) *Cluster {
+	t.Helper()
+	c, err := Connect(&rest.Config{Host: "http://simulator.invalid", Transport: to}, testRepository, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Identity(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 // TestAnotherClusterInTheMiddle: the connection breaks in the middle of an apply, and
 // behind the address is another cluster from then on. Nothing is written there. Where it
 // is the same one, the apply goes on.
@@ -38,7 +51,7 @@ func TestAnotherClusterInTheMiddle(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			first, second := simulator.New(), simulator.New()
 			now, writes, broken := first, map[*simulator.Cluster]int{}, false
-			c, err := Connect(&rest.Config{Host: "http://simulator.invalid", Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+			c := identified(t, Options{Concurrency: 1}, func(r *http.Request) (*http.Response, error) {
 				if r.Method == http.MethodPatch {
 					if !broken {
 						broken = true
@@ -50,13 +63,7 @@ func TestAnotherClusterInTheMiddle(t *testing.T) {
 					writes[now]++
 				}
 				return now.RoundTrip(r)
-			})}, "test", Options{Concurrency: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := c.Identity(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			})
 			results := c.bring(t.Context(), []*object.Object{configMap(t, "default", "a", "1"), configMap(t, "default", "b", "1")}, nil)
 			if !test.another {
 				if results[0].Err != nil || results[1].Err != nil || writes[first] != 2 {
@@ -81,18 +88,12 @@ func TestAnotherClusterInTheMiddle(t *testing.T) {
 func TestDoubtedAgainAndAgain(t *testing.T) {
 	t.Parallel()
 	cluster, writes := simulator.New(), 0
-	c, err := Connect(&rest.Config{Host: "http://simulator.invalid", Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+	c := identified(t, Options{Concurrency: 1}, func(r *http.Request) (*http.Response, error) {
 		if r.Method == http.MethodPatch {
 			writes++
 		}
 		return cluster.RoundTrip(r)
-	})}, "test", Options{Concurrency: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Identity(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	})
 	c.limiter.now = func() time.Time { c.identity.doubt(); return time.Now() }
 	results := c.bring(t.Context(), []*object.Object{configMap(t, "default", "a", "1")}, nil)
 	if err := results[0].Err; err == nil || !IsLost(err) || writes > 0 {
@@ -106,7 +107,7 @@ func TestAnotherClusterAfterAPause(t *testing.T) {
 	t.Parallel()
 	first, second := simulator.New(), simulator.New()
 	now, writes := first, 0
-	c, err := Connect(&rest.Config{Host: "http://simulator.invalid", Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+	c := identified(t, Options{Concurrency: 1}, func(r *http.Request) (*http.Response, error) {
 		if r.Method != http.MethodPatch {
 			return now.RoundTrip(r)
 		}
@@ -116,13 +117,7 @@ func TestAnotherClusterAfterAPause(t *testing.T) {
 		}
 		writes++
 		return now.RoundTrip(r)
-	})}, "test", Options{Concurrency: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Identity(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	})
 	results := c.bring(t.Context(), []*object.Object{configMap(t, "default", "a", "1")}, nil)
 	if err := results[0].Err; err == nil || !strings.Contains(err.Error(), "another cluster answers than before") || writes > 0 {
 		t.Errorf("%v, %d writes", err, writes)
@@ -135,7 +130,7 @@ func TestAnotherClusterForThoseWhoWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first, second := simulator.New(), simulator.New()
 		now, writes := first, 0
-		c, err := Connect(&rest.Config{Host: "http://simulator.invalid", Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		c := identified(t, Options{Concurrency: 1}, func(r *http.Request) (*http.Response, error) {
 			if r.Method != http.MethodPatch {
 				return now.RoundTrip(r)
 			}
@@ -145,13 +140,7 @@ func TestAnotherClusterForThoseWhoWait(t *testing.T) {
 			}
 			writes++
 			return now.RoundTrip(r)
-		})}, "test", Options{Concurrency: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := c.Identity(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		})
 		for _, result := range c.bring(t.Context(), []*object.Object{configMap(t, "default", "a", "1"), configMap(t, "default", "b", "1")}, nil) {
 			if result.Err == nil || !strings.Contains(result.Err.Error(), "another cluster answers than before") {
 				t.Errorf("%s: %v", result.ID, result.Err)
@@ -174,7 +163,7 @@ func TestAnotherClusterAfterABrokenWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first, second := simulator.New(), simulator.New()
 		now, writes := first, 0
-		c, err := Connect(&rest.Config{Host: "http://simulator.invalid", Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		c := identified(t, Options{}, func(r *http.Request) (*http.Response, error) {
 			if r.Method == http.MethodPatch {
 				writes++
 			}
@@ -183,13 +172,7 @@ func TestAnotherClusterAfterABrokenWatch(t *testing.T) {
 				answer.Body, now = broken{answer.Body}, second
 			}
 			return answer, err
-		})}, testRepository, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := c.Identity(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		})
 		ctx, cancel := context.WithCancel(t.Context())
 		watched := make(chan error)
 		go func() {
@@ -214,18 +197,12 @@ func TestAnotherClusterBeforeARemoval(t *testing.T) {
 	t.Parallel()
 	first, second := simulator.New(), simulator.New()
 	now, asked := first, 0
-	c, err := Connect(&rest.Config{Host: "http://simulator.invalid", Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+	c := identified(t, Options{Concurrency: 1}, func(r *http.Request) (*http.Response, error) {
 		if now == second && strings.HasSuffix(r.URL.Path, "/namespaces/kube-system") {
 			asked++
 		}
 		return now.RoundTrip(r)
-	})}, testRepository, Options{Concurrency: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Identity(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	})
 	var entries []store.Entry
 	other := configMap(t, "default", "other", "1")
 	for _, result := range c.bring(t.Context(), []*object.Object{configMap(t, "default", "gone", "1"), other}, nil) {
@@ -265,18 +242,12 @@ func TestAnotherClusterDuringASurvey(t *testing.T) {
 	t.Parallel()
 	first, second := simulator.New(), simulator.New()
 	now := first
-	c, err := Connect(&rest.Config{Host: "http://simulator.invalid", Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+	c := identified(t, Options{Concurrency: 1}, func(r *http.Request) (*http.Response, error) {
 		if strings.HasSuffix(r.URL.Path, "/configmaps") {
 			now = second
 		}
 		return now.RoundTrip(r)
-	})}, testRepository, Options{Concurrency: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Identity(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	})
 	if entries, _, err := c.Survey(t.Context()); err == nil || !IsLost(err) || err.Error() != "survey all kinds: another cluster answers than before" {
 		t.Errorf("%d entries, %v", len(entries), err)
 	}
