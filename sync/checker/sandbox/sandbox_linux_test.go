@@ -129,11 +129,12 @@ func spin([]string) int {
 	}
 }
 
-// eat takes memory: of this process, or of several children.
+// eat takes memory: of this process, or of several children, which keep it.
 func eat(args []string) int {
-	if len(args) > 0 {
+	keep := slices.Contains(args, "keep")
+	if slices.Contains(args, "together") {
 		for range 8 {
-			_ = exec.Command("/proc/self/exe", "as", "eat").Start()
+			_ = exec.Command("/proc/self/exe", "as", "eat", "keep").Start()
 		}
 		time.Sleep(time.Minute)
 	}
@@ -142,6 +143,9 @@ func eat(args []string) int {
 		block, err := unix.Mmap(-1, 0, 10<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 		if err != nil {
 			fmt.Printf("%d MiB, then: %v\n", 10*len(all), err)
+			if keep {
+				time.Sleep(time.Minute)
+			}
 			return 1
 		}
 		for i := 0; i < len(block); i += 4096 {
