@@ -110,6 +110,8 @@ type Unit struct {
 	// unit's folder may have been there. Its problem is one of the folder too,
 	// where that is a unit.
 	Link bool
+	// LeftOut are the YAML files in the folder that are none of Files, because somebody says so.
+	LeftOut []LeftOut
 
 	stray bool // held because it stands below a kustomization
 }

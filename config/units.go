@@ -54,7 +54,10 @@ func (s scope) same(other scope) bool {
 
 // LeftOut is a file or folder that is no part of a unit although it stands where units
 // do, and why.
-type LeftOut struct{ Path, Why string }
+type LeftOut struct {
+	Path string `json:"path"`
+	Why  string `json:"why"`
+}
 
 // LeftOut are the files and folders that are left out, sorted by path.
 // What begins with a dot is not listed.
@@ -244,6 +247,11 @@ func (l *loader) loadFolder(dir, hash string, above scope, previous *folder) *fo
 		return current
 	}
 	unit := &Unit{Path: UnitPath(dir), Defaults: inside.defaults}
+	for _, left := range current.left {
+		if IsYAML(left.Path) {
+			unit.LeftOut = append(unit.LeftOut, left)
+		}
+	}
 	var name document.OddName
 	if errors.As(err, &name) && !name.Listed {
 		unit.Problems = append(unit.Problems, document.FileProblem(dir, err))

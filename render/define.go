@@ -99,8 +99,8 @@ func (p *pass) holding(kinds ...string) []*entry {
 	return list
 }
 
-// documents reads the documents of a unit. foreign are its files that hold none because
-// they are for other programs.
+// documents reads the documents of a unit. foreign are its files that hold none, mostly
+// because they are for other programs. One that looks as if it had held some is a problem.
 func (w *world) documents(unit *config.Unit, reads *recorder) (all []*document.Document, foreign []string, problems document.Problems) {
 	if unit.Kustomization != "" {
 		b := w.build(unit)
@@ -122,9 +122,13 @@ func (w *world) documents(unit *config.Unit, reads *recorder) (all []*document.D
 		}
 		docs, found := document.ReadDialect(file, content, document.Kubectl)
 		w.pack(docs)
-		if len(docs) == 0 && len(found) > 0 && document.IsForeign(content) {
-			foreign = append(foreign, file)
-			continue
+		if len(docs) == 0 {
+			if why := document.Damage(content); why != "" {
+				found = document.Problems{{Position: document.Position{File: file}, Code: document.CodeDocument, Message: why}}
+			} else if len(found) == 0 || document.IsForeign(content) {
+				foreign = append(foreign, file)
+				continue
+			}
 		}
 		all, problems = append(all, docs...), append(problems, found...)
 	}

@@ -106,14 +106,14 @@ func (f *finder) follow() {
 
 // want is what a snapshot wants of the affected units, whatever came before. The others are
 // there, too: a commit that has none of the affected ones is not empty.
-func (a affected) want(s *render.Snapshot, there *rollout.State) *rollout.Wanted {
+func (a affected) want(s *render.Snapshot, there *rollout.State, before earlier) *rollout.Wanted {
 	units := make(map[config.UnitPath]*render.Unit, len(a))
 	for path := range a {
 		if unit := s.Units.Get(path); unit != nil {
 			units[path] = unit
 		}
 	}
-	w := wantOfUnits(s, maps.All(units), len(units), there, plainUnit(s))
+	w := wantOfUnits(s, maps.All(units), len(units), there, plainUnit(s, there, before))
 	w.AllowEmpty = len(units) < s.Units.Len()
 	return w
 }

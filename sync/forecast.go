@@ -34,6 +34,8 @@ type Forecast struct {
 	Units     []UnitForecast     `json:"units"` // in the order in which they are done
 	Stays     []Staying          `json:"stays,omitempty"`
 	Deletions []DeletionForecast `json:"deletions,omitempty"` // that wait for approval
+	// LeftOut are the files in the folders of Units that nothing comes of.
+	LeftOut []config.LeftOut `json:"leftOut,omitempty"`
 	// Cut says that only the beginning was worked out, up to a time.
 	Cut   bool      `json:"cut,omitempty"`
 	Until time.Time `json:"until,omitzero"`
@@ -162,6 +164,9 @@ func (f *forecast) run(goOn func() bool) {
 	}
 	for _, path := range f.comes {
 		f.Units = append(f.Units, f.unit(path, ahead.Courses[path], silent))
+		if unit := f.snapshot.Units.Get(path); unit != nil {
+			f.LeftOut = append(f.LeftOut, unit.LeftOut()...)
+		}
 	}
 	for _, path := range f.state.Paths(w) {
 		if _, comes := slices.BinarySearch(f.comes, path); comes || ahead.Cut && w.WhyFrozen(path) == "" {

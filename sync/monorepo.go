@@ -69,15 +69,15 @@ func (m *monorepo) want(there *rollout.State) *rollout.Wanted {
 	}
 	m.tenants, m.healthRules = s.Repository.Tenants, s.HealthRules
 	m.rollouts = keepRollouts(m.rollouts, s.Repository.Rollouts)
-	before := m.wantedFrom
+	memory, before := m.wantedFrom, earlier(m.tree).once()
 	if is := boundsOf(s.Repository); !reflect.DeepEqual(is, m.bounds) {
-		m.bounds, before = is, nil
+		m.bounds, memory = is, nil
 	}
 	m.wantedFrom = make(map[*render.Unit]*rollout.WantedUnit, s.Units.Len())
 	w := wantOf(s, there, func(unit *render.Unit) *rollout.WantedUnit {
-		known := before[unit]
-		if spec := m.rollouts[unit.Rollout]; known == nil || known.Rollout != spec {
-			known = wantUnit(unit, spec, m.bounds.Release)
+		known := memory[unit]
+		if spec := m.rollouts[unit.Rollout]; known == nil || known.Rollout != spec || known.Frozen != "" {
+			known = before.wantUnit(s, unit, spec, there.Units[unit.Path])
 		}
 		m.wantedFrom[unit] = known
 		return known

@@ -124,7 +124,13 @@ func (p *Planner) wanted(s *store.Store, snapshot *render.Snapshot, state *rollo
 	if why := refused(snapshot, repository); why != "" {
 		return &rollout.Wanted{Commit: snapshot.Commit, Held: why}, nil
 	}
-	w := plainly(snapshot, state)
+	w := plainly(snapshot, state, func(commit config.Commit) (config.Tree, error) {
+		tree, err := p.Tree(commit)
+		if err != nil {
+			return nil, err
+		}
+		return config.Sub(tree, p.Path), nil
+	})
 	w.AllowEmpty, w.Bounds = p.AllowEmpty, boundsOf(snapshot.Repository)
 	w.Order(standing.With(waiting))
 	return w, nil

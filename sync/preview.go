@@ -88,14 +88,15 @@ type preview struct {
 	without, with *rollout.State
 }
 
-// plainly is what a commit wants of its units, whatever came before.
-func plainly(s *render.Snapshot, known *rollout.State) *rollout.Wanted {
-	return wantOf(s, known, plainUnit(s))
+// plainly is all that a commit wants of its units. known is the state of the fleet.
+func plainly(s *render.Snapshot, known *rollout.State, before earlier) *rollout.Wanted {
+	return wantOf(s, known, plainUnit(s, known, before))
 }
 
-func plainUnit(s *render.Snapshot) func(*render.Unit) *rollout.WantedUnit {
+func plainUnit(s *render.Snapshot, known *rollout.State, before earlier) func(*render.Unit) *rollout.WantedUnit {
+	before = before.once()
 	return func(unit *render.Unit) *rollout.WantedUnit {
-		return wantUnit(unit, s.Repository.Rollouts[unit.Rollout], s.Repository.Release)
+		return before.wantUnit(s, unit, s.Repository.Rollouts[unit.Rollout], known.Units[unit.Path])
 	}
 }
 
@@ -118,12 +119,12 @@ func (p *preview) simulate() {
 
 func newPreview(base, head *render.Snapshot, units affected, compiler *render.Compiler) *preview {
 	p := &preview{base: base, moved: map[clusterObject]object.UnitTarget{}}
-	p.baseWanted = units.want(base, &rollout.State{})
+	p.baseWanted = units.want(base, &rollout.State{}, nil)
 	p.state = rollout.Settled(p.baseWanted)
 	if why := refused(head, base.Repository.Name); why != "" {
 		p.wanted = &rollout.Wanted{Commit: head.Commit, Held: why}
 	} else {
-		p.wanted = units.want(head, p.state)
+		p.wanted = units.want(head, p.state, func(config.Commit) (config.Tree, error) { return base.Repository.Tree, nil })
 	}
 	p.snapshot, p.compiler, p.broken, p.has = head, compiler, ownership.Broken(head), brought{base, p.moved}
 	p.rebuilding = func(string) bool { return false }

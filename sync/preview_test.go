@@ -170,6 +170,16 @@ var edits = []func(t *rapid.T, f files){
 			f[settings] = "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: none}\nspec: {unit: false, prune: keep}\n"
 		}
 	},
+	func(t *rapid.T, f files) { // a file that holds no documents any more
+		name := rapid.SampledFrom(f.unitFolders()).Draw(t, "spoiled") + "/runtime.yaml"
+		if _, ok := f[name]; ok {
+			f[name] = noManifests[rapid.SampledFrom(slices.Sorted(maps.Keys(noManifests))).Draw(t, "with")]
+		}
+	},
+	func(t *rapid.T, f files) { // a kustomization that names nothing of the folder
+		folder := rapid.SampledFrom(f.unitFolders()).Draw(t, "built")
+		f[folder+"/kustomization.yaml"] = "configMapGenerator:\n- {name: made, namespace: shop-rz00a, literals: [a=b]}\n"
+	},
 	func(t *rapid.T, f files) {
 		f.replace("fleet/rollout.yaml", "  - {name: rest, maxFailures: 1}      # no match: every target that is in no wave yet\n", "")
 	},
@@ -215,7 +225,8 @@ func newFleetOf(t tester, dir string, shared *cache.Cache, base *render.Snapshot
 	}
 	t.Cleanup(func() { s.Close() })
 	f := &fleetOf{tester: t, dir: dir, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), live: map[clusterObject]object.Digest{}, did: map[string]diff.Action{}}
-	d, err := Open(Options{Store: s, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return f.now }, Compiler: render.Compiler{Cache: shared}})
+	d, err := Open(Options{Store: s, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return f.now }, Source: baseTrees{tree: baseTree},
+		Compiler: render.Compiler{Cache: shared}})
 	f.must(err)
 	f.d = d
 	d.monorepo.name = base.Repository.Name

@@ -52,7 +52,7 @@ func wantOfUnits(s *render.Snapshot, units iter.Seq2[config.UnitPath, *render.Un
 		case !unit.Void:
 			w.Units[path] = want(unit)
 		case there.Units[path] != nil:
-			w.Units[path] = &rollout.WantedUnit{Frozen: unit.Foreign[0] + ": no file of the folder holds documents any more: nothing is deleted; remove the folder to remove the unit"}
+			w.Units[path] = &rollout.WantedUnit{Frozen: render.VoidText(unit)}
 		}
 	}
 	for path := range there.Units {

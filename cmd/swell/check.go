@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -84,6 +83,7 @@ Exit codes: 0 no problems, 1 problems, 2 could not check.`,
 			if earlier != nil {
 				found.Problems = broughtSince(earlier, snapshot, found.Problems)
 			}
+			found.addLost(compiler.Base, earlier)
 			if compiler.Base != nil && found.below == "" {
 				breaks, err := where.breaks(cmd.Context(), compiler, base, compiler.Base, snapshot)
 				if err != nil {
@@ -134,6 +134,7 @@ type checked struct {
 	// Problems are those that were asked about.
 	Problems document.Problems
 	sources  *sources
+	lost     int // units that are frozen although they have no problem by themselves
 }
 
 // printNotes says what these units left out of what they collect, and which rules in
@@ -156,16 +157,7 @@ func (c *checked) printNotes(w io.Writer) {
 // printLeftOut says how many files and folders are no part of any unit; with verbose, it
 // lists them.
 func (c *checked) printLeftOut(w io.Writer, verbose bool) {
-	if c.Held {
-		return
-	}
-	all := c.Repository.LeftOut()
-	for _, unit := range c.Units.All() {
-		for _, file := range unit.Foreign {
-			all = append(all, config.LeftOut{Path: file, Why: "no document of Kubernetes: it has neither apiVersion nor kind"})
-		}
-	}
-	all = slices.DeleteFunc(all, func(l config.LeftOut) bool { return !config.Within(l.Path, c.below) })
+	all := slices.DeleteFunc(c.LeftOut(), func(l config.LeftOut) bool { return !config.Within(l.Path, c.below) })
 	if len(all) == 0 {
 		return
 	}
@@ -173,7 +165,6 @@ func (c *checked) printLeftOut(w io.Writer, verbose bool) {
 		fmt.Fprintf(w, "swell: %s left out; swell check -v says which, and why\n", document.Count(len(all), "path"))
 		return
 	}
-	slices.SortFunc(all, func(a, b config.LeftOut) int { return strings.Compare(a.Path, b.Path) })
 	for _, l := range all {
 		fmt.Fprintf(w, "swell: left out: %s: %s\n", l.Path, l.Why)
 	}
@@ -215,7 +206,7 @@ func (c *checked) summary() string {
 	if c.Held {
 		return fmt.Sprintf("swell: %s in the fleet's documents: nothing would be written from this", document.Count(len(c.Problems), "problem"))
 	}
-	units, objects, bundles, frozen := 0, 0, 0, 0
+	units, objects, bundles, frozen := 0, 0, 0, c.lost
 	for _, u := range c.Units.All() {
 		if u.Void || c.Units.StandIn(u) || !config.Within(string(u.Path), c.below) {
 			continue

@@ -64,6 +64,24 @@ func (p *repoFlags) breaks(ctx context.Context, compiler *render.Compiler, name 
 	return report.Problems(), nil
 }
 
+// addLost adds the problems that units of the base, or else of an earlier snapshot, are not
+// there any more although nobody removed them.
+func (c *checked) addLost(base *config.Repository, earlier *render.Snapshot) {
+	if base == nil && earlier != nil {
+		base = earlier.Repository
+	}
+	if base == nil || c.Held {
+		return
+	}
+	for _, problem := range c.Lost(base) {
+		if config.Within(problem.Unit, c.below) {
+			c.Problems = append(c.Problems, problem)
+			c.lost++
+		}
+	}
+	c.Problems = c.Problems.Sorted()
+}
+
 // broughtSince are the problems that an earlier snapshot, rendered by the same
 // compiler, did not have: those of units that differ, and others that are not among
 // its problems wherever they stood.

@@ -39,6 +39,7 @@ func (w *planWriter) write(out io.Writer) error {
 		}
 		if !w.brief {
 			w.stays()
+			w.leftOut()
 			w.deletions()
 			w.commands()
 		}
@@ -245,6 +246,23 @@ func (w *planWriter) stays() {
 	}
 	for _, s := range w.f.Stays {
 		w.line(2, "%s: %s", s.Unit, s.Why)
+	}
+}
+
+// fewLeftOut is how many files that are left out a plan names.
+const fewLeftOut = 10
+
+func (w *planWriter) leftOut() {
+	files := w.f.LeftOut
+	if len(files) > 0 {
+		w.line(0, "left out, of the folders of these units:")
+	}
+	for i, file := range files {
+		if i == fewLeftOut && !w.all {
+			w.line(2, "and %d more: --all lists them", len(files)-i)
+			return
+		}
+		w.line(2, "%s: %s", file.Path, file.Why)
 	}
 }
 

@@ -108,6 +108,9 @@ type Report struct {
 	// Withheld are units, or units on some targets, of which nothing is written before
 	// somebody has approved what they, or units that they need, delete; sorted.
 	Withheld []Kept `json:"withheld,omitempty"`
+	// LeftOut are files and folders where units are that nothing comes of in head, as far as
+	// head has changed that or them; sorted.
+	LeftOut []config.LeftOut `json:"leftOut,omitempty"`
 	// Refused says why nothing at all is taken from head.
 	Refused string `json:"refused,omitempty"`
 }
@@ -126,7 +129,7 @@ func (k Kept) Wholly() bool { return len(k.Targets) == 0 }
 // Compare tells what is different in head, and what the daemon makes of it. The
 // error is that the objects of a unit could not be had.
 func Compare(base, head *render.Snapshot, outlook Outlook) (*Report, error) {
-	report := &Report{Changes: []Change{}}
+	report := &Report{Changes: []Change{}, LeftOut: head.LeftOutAnew(base)}
 	sorted := worthComparing(base, head)
 	parts := make([]Report, len(sorted))
 	outlook = outlook.oneAtATime()

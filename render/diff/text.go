@@ -77,6 +77,9 @@ func (r *Report) write(w io.Writer, most int) error {
 		}
 		fmt.Fprintf(&b, "%s\n  kept as it is%s: %s\n", visible(kept.Unit), on, kept.Reason)
 	}
+	for _, left := range r.LeftOut {
+		fmt.Fprintf(&b, "%s\n  left out: %s\n", document.Printable(left.Path), left.Why)
+	}
 	text := b.String()
 	if 0 < rest && rest < len(text) {
 		text = text[:rest] + "\n" + text[rest:]
@@ -117,6 +120,9 @@ func (r *Report) Summary() string {
 	}
 	if len(r.Kept) > 0 {
 		unknown += fmt.Sprintf("; %s kept as it is", document.Count(len(r.Kept), "unit"))
+	}
+	if len(r.LeftOut) > 0 {
+		unknown += fmt.Sprintf("; %s left out", document.Count(len(r.LeftOut), "path"))
 	}
 	if total == 0 {
 		return "no changes" + unknown
