@@ -93,9 +93,11 @@ type Unit struct {
 	Path UnitPath
 	// Hash is the address of the names and contents of Files.
 	Hash string
-	// Files are the YAML files directly in the folder, without swell.yaml, as
-	// paths from the root, sorted.
+	// Files are the YAML files directly in the folder, without swell.yaml, and those of
+	// JSON that are objects of Kubernetes, as paths from the root, sorted.
 	Files []string
+	// Data are the other files of JSON.
+	Data []string
 	// Defaults are merged from all swell.yaml from the root down to the unit.
 	Defaults *Defaults
 	// Kustomization is the file of kustomize in the folder, as a path from the

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"iter"
 	"path"
@@ -45,11 +46,12 @@ type folder struct {
 type scope struct {
 	defaults *Defaults
 	taken    bool // spec.units takes the folder
+	inner    bool // it is below the folder of a unit
 	rules    leaveRules
 }
 
 func (s scope) same(other scope) bool {
-	return s.defaults.Hash == other.defaults.Hash && s.taken == other.taken && slices.Equal(s.rules, other.rules)
+	return s.defaults.Hash == other.defaults.Hash && s.taken == other.taken && s.inner == other.inner && slices.Equal(s.rules, other.rules)
 }
 
 // LeftOut is a file or folder that is no part of a unit although it stands where units
@@ -258,6 +260,7 @@ func (l *loader) loadFolder(dir, hash string, above scope, previous *folder) *fo
 	}
 	var own *kustomization
 	inside.defaults, own = current.load(l, unit, entries, odd, inside)
+	inside.inner = inside.inner || current.unit != nil
 	for _, e := range entries {
 		if !e.IsDir() {
 			continue
@@ -358,6 +361,7 @@ func (f *folder) load(l *loader, unit *Unit, entries []fs.DirEntry, odd map[stri
 	stands := inside.taken && len(unit.Problems) > 0 // without files: what cannot be read may have been the unit
 	sum := sha256.New()
 	var links []*Unit
+	var jsons []string
 	for _, e := range entries {
 		name := path.Join(f.path, e.Name())
 		if p, found := odd[e.Name()]; found && !e.IsDir() {
@@ -392,6 +396,8 @@ func (f *folder) load(l *loader, unit *Unit, entries []fs.DirEntry, odd map[stri
 			}
 			unit.Files = append(unit.Files, name)
 			fmt.Fprintf(sum, "%q %s\n", e.Name(), hash)
+		case path.Ext(e.Name()) == ".json":
+			jsons = append(jsons, name)
 		case IsYAML(strings.ToLower(e.Name())):
 			// To leave it out would remove what it held before somebody renamed it.
 			unit.Problems = append(unit.Problems, misnamed(name))
@@ -403,12 +409,37 @@ func (f *folder) load(l *loader, unit *Unit, entries []fs.DirEntry, odd map[stri
 		link.Defaults = unit.Defaults // once they are known
 		f.units = append(f.units, link)
 	}
+	material := inside.inner && len(unit.Files) == 0
+	for _, name := range jsons {
+		l.addJSON(f, unit, name, material, sum)
+	}
+	slices.Sort(unit.Files)
 	own := l.readOwn(unit, f)
 	if stands || len(unit.Files) > 0 {
 		unit.Hash = hex.EncodeToString(sum.Sum(nil))
 		f.unit, f.units = unit, append(f.units, unit)
 	}
 	return unit.Defaults, own
+}
+
+// addJSON adds a file of JSON to a unit. It is read as YAML where it is an object of
+// Kubernetes; all else is for other programs. material says that the folder holds nothing else
+// and is below that of a unit: then it makes no unit, for mostly a spec or a generator there
+// takes it.
+func (l *loader) addJSON(f *folder, unit *Unit, name string, material bool, sum io.Writer) {
+	content, err := l.tree.ReadFile(name)
+	f.retry = f.retry || document.MayPass(err)
+	switch {
+	case err != nil:
+		unit.Problems = append(unit.Problems, document.FileProblem(name, err))
+	case !document.IsObjectJSON(content):
+		unit.Data = append(unit.Data, name)
+	case material:
+		f.left = append(f.left, LeftOut{name, "JSON below a unit: only what names it reads it"})
+	default:
+		unit.Files = append(unit.Files, name)
+		fmt.Fprintf(sum, "%q %x\n", path.Base(name), sha256.Sum256(content))
+	}
 }
 
 // IsYAML says whether documents are read from a file of that name.

@@ -353,15 +353,23 @@ func descend(n *yaml.Node, steps []string) *yaml.Node {
 	return n
 }
 
-// valuesFilesOf are the files of values that HelmCharts of a unit name: they are no
-// documents.
-func valuesFilesOf(docs []*document.Document) map[string]bool {
+// takenBy are the files of a unit that its documents name, and that are therefore no documents
+// themselves: the values of a HelmChart, and what a spec takes in a text from a file of JSON.
+func takenBy(unit *config.Unit, docs []*document.Document) map[string]bool {
 	files := map[string]bool{}
+	hasJSON := slices.ContainsFunc(unit.Files, func(file string) bool { return path.Ext(file) == ".json" })
 	for _, doc := range docs {
 		if config.IsHelmChart(doc) {
 			if c, _ := config.ReadHelmChart(doc); c != nil {
 				for _, file := range c.ValuesFrom {
 					files[file] = true
+				}
+			}
+		}
+		if hasJSON {
+			for _, name := range document.FilesNamed(doc.Node) {
+				if path.Ext(name) == ".json" {
+					files[path.Join(string(unit.Path), name)] = true
 				}
 			}
 		}

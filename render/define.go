@@ -132,10 +132,10 @@ func (w *world) documents(unit *config.Unit, reads *recorder) (all []*document.D
 		}
 		all, problems = append(all, docs...), append(problems, found...)
 	}
-	if values := valuesFilesOf(all); len(values) > 0 {
-		all = slices.DeleteFunc(all, func(doc *document.Document) bool { return values[doc.File] })
-		foreign = slices.DeleteFunc(foreign, func(file string) bool { return values[file] })
-		problems = slices.DeleteFunc(problems, func(p document.Problem) bool { return values[p.File] })
+	if taken := takenBy(unit, all); len(taken) > 0 {
+		all = slices.DeleteFunc(all, func(doc *document.Document) bool { return taken[doc.File] })
+		foreign = slices.DeleteFunc(foreign, func(file string) bool { return taken[file] })
+		problems = slices.DeleteFunc(problems, func(p document.Problem) bool { return taken[p.File] })
 	}
 	return all, foreign, append(problems, w.ambiguous(all, reads)...)
 }

@@ -13,6 +13,9 @@ import (
 	"github.com/swell-sh/swell/config/document"
 )
 
+// noDocuments says why a file is dropped.
+const noDocuments = "holds no documents any more"
+
 // foreignText says why a file that is for other programs is left out.
 const foreignText = "no document of Kubernetes: it has neither apiVersion nor kind"
 
@@ -67,7 +70,7 @@ func (u *Unit) LeftOut() (files []config.LeftOut) {
 
 // MayDrop says whether [Snapshot.Dropped] may find files of the unit.
 func (u *Unit) MayDrop() bool {
-	return len(u.Foreign) > 0 || u.source != nil && (len(u.source.LeftOut) > 0 || u.source.Kustomization != "")
+	return len(u.Foreign) > 0 || u.source != nil && (len(u.source.LeftOut)+len(u.source.Data) > 0 || u.source.Kustomization != "")
 }
 
 // Dropped are the files of a unit that gave it documents in an earlier tree, are still
@@ -96,6 +99,25 @@ func (s *Snapshot) Dropped(unit *Unit, before config.Tree) []config.LeftOut {
 	return dropped
 }
 
+// DroppedOf is [Snapshot.Dropped] for a unit that is not in the snapshot: the files of JSON in
+// its folder that were objects.
+func (s *Snapshot) DroppedOf(unit config.UnitPath, before config.Tree) (dropped []config.LeftOut) {
+	entries, err := s.Repository.Tree.ReadDir(string(unit))
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		file := path.Join(string(unit), e.Name())
+		if path.Ext(file) != ".json" {
+			continue
+		}
+		if content, err := before.ReadFile(file); err == nil && document.IsObjectJSON(content) {
+			dropped = append(dropped, config.LeftOut{Path: file, Why: noDocuments})
+		}
+	}
+	return dropped
+}
+
 // Lost are the problems that units of base have in s although nobody removed them: what gave
 // them objects is still there and gives none, or makes them no units. A daemon that has base
 // deletes nothing of them.
@@ -105,6 +127,9 @@ func (s *Snapshot) Lost(base *config.Repository) (problems document.Problems) {
 		switch unit := s.Units.Get(before.Path); {
 		case unit == nil:
 			text = s.Repository.Kept(before.Path)
+			if dropped := s.DroppedOf(before.Path, base.Tree); text == "" && len(dropped) > 0 {
+				file, text, _ = strings.Cut(DroppedText(dropped), ": ")
+			}
 		case unit.Void:
 			file, text, _ = strings.Cut(VoidText(unit), ": ")
 		default:
@@ -138,8 +163,8 @@ func DroppedText(dropped []config.LeftOut) string {
 
 // unread are the YAML files in the folder of a unit that give it no documents, and why.
 func (s *Snapshot) unread(unit *Unit) (files []config.LeftOut) {
-	for _, file := range unit.Foreign {
-		files = append(files, config.LeftOut{Path: file, Why: "holds no documents any more"})
+	for _, file := range slices.Concat(unit.Foreign, unit.source.Data) {
+		files = append(files, config.LeftOut{Path: file, Why: noDocuments})
 	}
 	if build := unit.source.Kustomization; build != "" {
 		reads := s.world.build(unit.source).result.Reads

@@ -49,3 +49,46 @@ func TestForeignFiles(t *testing.T) {
 		})
 	}
 }
+
+// TestJSON: a file of JSON that is an object of Kubernetes is read as one of YAML is, unless
+// a spec takes it as a text, or it stands below a unit, where others may take it.
+func TestJSON(t *testing.T) {
+	const object = "{\n\t\"apiVersion\": \"v1\",\n\t\"kind\": \"ConfigMap\",\n" +
+		"\t\"metadata\": {\"name\": \"c\", \"namespace\": \"shop-rz00a\"},\n\t\"dta\": 1\n}\n"
+	files := exampleFiles(t, "swell.yaml", "fleet", "kinds", "data", "services/shop/swell.yaml", "services/shop/cart")
+	write := func(name, content string) { files["services/shop/"+name] = &fstest.MapFile{Data: []byte(content)} }
+	const cluster = "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: x}\n" +
+		"spec: {placement: {topology: cluster, match: {labels: {region: sas}}}}\n"
+	write("alone/swell.yaml", cluster)
+	write("alone/a.json", object)
+	write("alone/package.json", `{"name": "x"}`)
+	write("alone/below/b.json", object)
+	write("data/package.json", `{"name": "x"}`)
+	write("cart/taken.json", object)
+	write("cart/below/c.json", object)
+	spec := &files["services/shop/cart/runtime.yaml"].Data
+	*spec = []byte(strings.ReplaceAll(string(*spec), "cart.toml", "taken.json"))
+	s := (&Compiler{}).Snapshot("", config.Files(files))
+	var units []string
+	for path := range s.Units.All() {
+		units = append(units, string(path))
+	}
+	slices.Sort(units)
+	if want := []string{"services/shop/alone", "services/shop/cart"}; !slices.Equal(units, want) {
+		t.Errorf("units %v, want %v", units, want)
+	}
+	const want = `services/shop/alone/a.json:5:2: dta: unknown field, did you mean "data"?`
+	if problems := s.Units.Get("services/shop/alone").Problems; len(problems) != 1 || problems[0].String() != want {
+		t.Errorf("problems %v, want %s", problems, want)
+	}
+	if problems := s.Units.Get("services/shop/cart").Problems; len(problems) > 0 {
+		t.Error(problems)
+	}
+	var left []string
+	for _, l := range s.LeftOut() {
+		left = append(left, l.Path)
+	}
+	if want := []string{"services/shop/alone/below/b.json", "services/shop/cart/below/c.json"}; !slices.Equal(left, want) {
+		t.Errorf("left out %v, want %v", left, want)
+	}
+}

@@ -113,7 +113,7 @@ func (a affected) want(s *render.Snapshot, there *rollout.State, before earlier)
 			units[path] = unit
 		}
 	}
-	w := wantOfUnits(s, maps.All(units), len(units), there, plainUnit(s, there, before))
+	w := wantOfUnits(s, maps.All(units), len(units), there, before, plainUnit(s, there, before))
 	w.AllowEmpty = len(units) < s.Units.Len()
 	return w
 }

@@ -39,17 +39,29 @@ func (e earlier) wantUnit(s *render.Snapshot, unit *render.Unit, spec *config.Ro
 	if known == nil || w.Frozen != "" || !unit.MayDrop() || hasAll(known, w) {
 		return w
 	}
-	for _, commit := range commitsOf(known) {
-		tree, err := e(commit)
-		if err != nil {
-			continue // nobody can say any more which files there were
-		}
-		if dropped := s.Dropped(unit, tree); len(dropped) > 0 {
-			w.Frozen, w.Targets, w.Needs = render.DroppedText(dropped), nil, nil
-			break
-		}
+	if why := e.dropped(known, func(tree config.Tree) []config.LeftOut { return s.Dropped(unit, tree) }); why != "" {
+		w.Frozen, w.Targets, w.Needs = why, nil, nil
 	}
 	return w
+}
+
+// droppedOf says why nothing of a unit that the snapshot does not have is deleted: see
+// [render.Snapshot.DroppedOf].
+func (e earlier) droppedOf(s *render.Snapshot, u *rollout.Unit) string {
+	return e.dropped(u, func(tree config.Tree) []config.LeftOut { return s.DroppedOf(u.Path, tree) })
+}
+
+// dropped looks in the trees of the commits with the bundles that a unit is to have. Of a
+// commit that is gone nobody can say any more which files there were.
+func (e earlier) dropped(u *rollout.Unit, find func(config.Tree) []config.LeftOut) string {
+	for _, commit := range commitsOf(u) {
+		if tree, err := e(commit); err == nil {
+			if dropped := find(tree); len(dropped) > 0 {
+				return render.DroppedText(dropped)
+			}
+		}
+	}
+	return ""
 }
 
 // hasAll says whether the unit is to have already all that is wanted.

@@ -29,13 +29,15 @@ const (
 	extra      = "services/shop/extra"
 	extraFirst = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: first, namespace: shop-rz00a}\n"
 	extraOther = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other, namespace: shop-rz00a}\ndata: {a: b}\n"
+	extraJSON  = "{\n\t\"apiVersion\": \"v1\",\n\t\"kind\": \"ConfigMap\",\n" +
+		"\t\"metadata\": {\"name\": \"third\", \"namespace\": \"shop-rz00a\"}\n}\n"
 )
 
-// withExtra adds a unit of two files to the example.
+// withExtra adds a unit of three files to the example.
 func withExtra(f files) files {
 	f[extra+"/swell.yaml"] = "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: extra}\n" +
 		"spec: {placement: {match: {labels: {ring: canary}}}}\n"
-	f[extra+"/first.yaml"], f[extra+"/other.yaml"] = extraFirst, extraOther
+	f[extra+"/first.yaml"], f[extra+"/other.yaml"], f[extra+"/third.json"] = extraFirst, extraOther, extraJSON
 	return f
 }
 
@@ -89,9 +91,20 @@ func TestFormsOfAUnit(t *testing.T) {
 			f[extra+"/first.yaml"] += "data: {c: d}\n"
 			f[extra+"/values.yaml"] = "a: b\n"
 		}, "", 0},
-		"a kustomization without it": {func(f files) { f[kustomization] = "resources: [first.yaml]\n" },
+		"JSON that is an object no more": {func(f files) { f[extra+"/third.json"] = "{}" }, extra + "/third.json: holds no documents", 0},
+		"no JSON":                        {func(f files) { delete(f, extra+"/third.json") }, "", 1},
+		"nothing but JSON for others": {func(f files) {
+			delete(f, extra+"/first.yaml")
+			delete(f, extra+"/other.yaml")
+			f[extra+"/third.json"] = "[1]"
+		}, extra + "/third.json: holds no documents", 0},
+		"nothing but JSON": {func(f files) {
+			delete(f, extra+"/first.yaml")
+			delete(f, extra+"/other.yaml")
+		}, "", 2},
+		"a kustomization without it": {func(f files) { f[kustomization] = "resources: [first.yaml, third.json]\n" },
 			extra + "/other.yaml: " + kustomization + " does not name it", 0},
-		"a kustomization with both": {func(f files) { f[kustomization] = "resources: [first.yaml, other.yaml]\n" }, "", 0},
+		"a kustomization with both": {func(f files) { f[kustomization] = "resources: [first.yaml, other.yaml, third.json]\n" }, "", 0},
 		"a chart": {func(f files) { f[extra+"/Chart.yaml"] = "apiVersion: v2\nname: x\nversion: 1.0.0\n" },
 			"a Helm chart", 0},
 		"left out by .swellignore": {func(f files) { f[extra+"/.swellignore"] = "other.yaml\n" }, extra + "/other.yaml", 0},

@@ -74,7 +74,7 @@ func (m *monorepo) want(there *rollout.State) *rollout.Wanted {
 		m.bounds, memory = is, nil
 	}
 	m.wantedFrom = make(map[*render.Unit]*rollout.WantedUnit, s.Units.Len())
-	w := wantOf(s, there, func(unit *render.Unit) *rollout.WantedUnit {
+	w := wantOf(s, there, before, func(unit *render.Unit) *rollout.WantedUnit {
 		known := memory[unit]
 		if spec := m.rollouts[unit.Rollout]; known == nil || known.Rollout != spec || known.Frozen != "" {
 			known = before.wantUnit(s, unit, spec, there.Units[unit.Path])

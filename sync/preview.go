@@ -90,11 +90,11 @@ type preview struct {
 
 // plainly is all that a commit wants of its units. known is the state of the fleet.
 func plainly(s *render.Snapshot, known *rollout.State, before earlier) *rollout.Wanted {
-	return wantOf(s, known, plainUnit(s, known, before))
+	before = before.once()
+	return wantOf(s, known, before, plainUnit(s, known, before))
 }
 
 func plainUnit(s *render.Snapshot, known *rollout.State, before earlier) func(*render.Unit) *rollout.WantedUnit {
-	before = before.once()
 	return func(unit *render.Unit) *rollout.WantedUnit {
 		return before.wantUnit(s, unit, s.Repository.Rollouts[unit.Rollout], known.Units[unit.Path])
 	}

@@ -230,7 +230,7 @@ func newFleetOf(t tester, dir string, shared *cache.Cache, base *render.Snapshot
 	f.must(err)
 	f.d = d
 	d.monorepo.name = base.Repository.Name
-	d.state = rollout.Settled(wantOf(base, &rollout.State{}, func(unit *render.Unit) *rollout.WantedUnit {
+	d.state = rollout.Settled(wantOf(base, &rollout.State{}, nil, func(unit *render.Unit) *rollout.WantedUnit {
 		return wantUnit(unit, base.Repository.Rollouts[unit.Rollout], base.Repository.Release)
 	}))
 	earlier, err := render.NewCommit(baseTree, shared, "", nil, nil)

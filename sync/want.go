@@ -39,13 +39,13 @@ func ofCommit(commit config.Commit, text string) string {
 }
 
 // wantOf is what a snapshot wants of its units, and of those that there are.
-func wantOf(s *render.Snapshot, there *rollout.State, want func(*render.Unit) *rollout.WantedUnit) *rollout.Wanted {
-	return wantOfUnits(s, s.Units.All(), s.Units.Len(), there, want)
+func wantOf(s *render.Snapshot, there *rollout.State, before earlier, want func(*render.Unit) *rollout.WantedUnit) *rollout.Wanted {
+	return wantOfUnits(s, s.Units.All(), s.Units.Len(), there, before, want)
 }
 
 // wantOfUnits is what a snapshot wants of about n units of its own, and of those that there
 // are.
-func wantOfUnits(s *render.Snapshot, units iter.Seq2[config.UnitPath, *render.Unit], n int, there *rollout.State, want func(*render.Unit) *rollout.WantedUnit) *rollout.Wanted {
+func wantOfUnits(s *render.Snapshot, units iter.Seq2[config.UnitPath, *render.Unit], n int, there *rollout.State, before earlier, want func(*render.Unit) *rollout.WantedUnit) *rollout.Wanted {
 	w := &rollout.Wanted{Commit: s.Commit, Units: make(map[config.UnitPath]*rollout.WantedUnit, n), Clusters: clusterNames(s.Repository)}
 	for path, unit := range units {
 		switch {
@@ -55,11 +55,16 @@ func wantOfUnits(s *render.Snapshot, units iter.Seq2[config.UnitPath, *render.Un
 			w.Units[path] = &rollout.WantedUnit{Frozen: render.VoidText(unit)}
 		}
 	}
-	for path := range there.Units {
-		if w.Units[path] == nil {
-			if why := s.Repository.Kept(path); why != "" {
-				w.Units[path] = &rollout.WantedUnit{Frozen: why}
-			}
+	for path, unit := range there.Units {
+		if w.Units[path] != nil {
+			continue
+		}
+		why := s.Repository.Kept(path)
+		if why == "" {
+			why = before.droppedOf(s, unit)
+		}
+		if why != "" {
+			w.Units[path] = &rollout.WantedUnit{Frozen: why}
 		}
 	}
 	return w

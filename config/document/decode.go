@@ -443,6 +443,17 @@ func (d *decoder) fromFile(n *yaml.Node) *yaml.Node {
 	return n.Content[1]
 }
 
+// FilesNamed are the paths that stand in a value as `{fromFile: path}`.
+func FilesNamed(n *yaml.Node) (names []string) {
+	if n.Kind == yaml.MappingNode && len(n.Content) == 2 && n.Content[0].Value == "fromFile" && n.Content[1].Kind == yaml.ScalarNode {
+		return []string{n.Content[1].Value}
+	}
+	for _, below := range n.Content {
+		names = append(names, FilesNamed(below)...)
+	}
+	return names
+}
+
 // nearlyFromFile is the end of a message about a mapping whose one key is a
 // slip for fromFile; empty for any other.
 func (d *decoder) nearlyFromFile(n *yaml.Node) string {

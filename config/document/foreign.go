@@ -5,6 +5,7 @@ package document
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"regexp"
@@ -64,6 +65,18 @@ func IsForeign(content []byte) bool {
 		}
 		some = true
 	}
+}
+
+// IsObjectJSON says whether a text is an object in JSON with an apiVersion and a kind.
+func IsObjectJSON(content []byte) bool {
+	if !bytes.Contains(content, []byte(`"apiVersion"`)) || !bytes.Contains(content, []byte(`"kind"`)) {
+		return false
+	}
+	var head struct {
+		APIVersion *string `json:"apiVersion"`
+		Kind       *string `json:"kind"`
+	}
+	return json.Unmarshal(content, &head) == nil && head.APIVersion != nil && head.Kind != nil
 }
 
 // Damage says why a file of YAML that holds no document looks like one that held some

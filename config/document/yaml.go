@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -82,6 +83,9 @@ const (
 // [Document.Ambiguous]: whoever finds out that the document is none of Kubernetes
 // makes problems of it.
 func ReadDialect(file string, content []byte, dialect Dialect) ([]*Document, Problems) {
+	if path.Ext(file) == ".json" { // YAML takes no tabs before values; no string of JSON has one
+		content = bytes.ReplaceAll(content, []byte("\t"), []byte(" "))
+	}
 	return read(file, content, NewDecoder(content), dialect.documents)
 }
 
