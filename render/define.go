@@ -114,6 +114,7 @@ func (w *world) documents(unit *config.Unit, reads *recorder) (all []*document.D
 		}
 		return b.result.Documents, nil, slices.Concat(b.problems, w.ambiguous(b.result.Ambiguous, reads))
 	}
+	var bare []string // they hold only comments, or an empty list
 	for _, file := range unit.Files {
 		content, err := w.repository.Tree.ReadFile(file)
 		if err != nil {
@@ -125,12 +126,17 @@ func (w *world) documents(unit *config.Unit, reads *recorder) (all []*document.D
 		if len(docs) == 0 {
 			if why := document.Damage(content); why != "" {
 				found = document.Problems{{Position: document.Position{File: file}, Code: document.CodeDocument, Message: why}}
-			} else if len(found) == 0 || document.IsForeign(content) {
+			} else if document.IsForeign(content) {
 				foreign = append(foreign, file)
 				continue
+			} else if len(found) == 0 {
+				bare = append(bare, file)
 			}
 		}
 		all, problems = append(all, docs...), append(problems, found...)
+	}
+	if len(all)+len(foreign) > 0 { // else the unit renders to nothing, and says so
+		foreign = slices.Sorted(slices.Values(append(foreign, bare...)))
 	}
 	if taken := takenBy(unit, all); len(taken) > 0 {
 		all = slices.DeleteFunc(all, func(doc *document.Document) bool { return taken[doc.File] })

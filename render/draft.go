@@ -241,6 +241,7 @@ func (d *draft) seal() *object.Object {
 		return nil
 	}
 	d.object = schema.WithoutNulls(hard.Type(), d.object).(map[string]any)
+	d.object = schema.WithoutUnset(hard.Type(), d.object).(map[string]any)
 	d.dropStatus()
 	d.place(hard.Namespaced)
 	d.nameHook(id)

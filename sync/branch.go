@@ -62,7 +62,7 @@ func (b *branch) newest(ctx context.Context, now time.Time) (answer fetched, ok 
 			return fetched{}, false
 		}
 	}
-	if now.Before(b.next) {
+	if now.Before(b.next) && b.next.Sub(now) <= b.poll { // else the clock was set back
 		return fetched{}, false
 	}
 	b.next = now.Add(b.poll)

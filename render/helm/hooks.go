@@ -5,6 +5,7 @@ package helm
 
 import (
 	"cmp"
+	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
@@ -62,6 +63,12 @@ func hookOf(object map[string]any) hook {
 		h.drop = strings.Join(slices.Sorted(maps.Keys(events)), ", ")
 	}
 	return h
+}
+
+// IsDropped says whether the object is left out, see [Place].
+func (o *Object) IsDropped() bool {
+	var object map[string]any
+	return !o.OfCRDs && json.Unmarshal(o.JSON, &object) == nil && hookOf(object).drop != ""
 }
 
 // Placed is an object with the annotations by which swell applies it as Helm would.

@@ -52,6 +52,7 @@ func (s *Set) namedLocked(name string) *Type {
 		panic(fmt.Sprintf("embedded schema %s: %v", name, err))
 	}
 	*t = *s.compileLocked(&schema)
+	t.unset = unsetFields()[name]
 	if !s.typesOnly {
 		t.refine(name)
 	}

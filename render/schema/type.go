@@ -55,8 +55,9 @@ type Type struct {
 	// Rules are what Form does not say; nil for none.
 	Rules *Rules
 
-	zero     any  // see zeros; nil in a custom resource, and for Any
-	defaults bool // a custom resource with defaults somewhere in it
+	zero     any      // see zeros; nil in a custom resource, and for Any
+	unset    []string // see [WithoutUnset]
+	defaults bool     // a custom resource with defaults somewhere in it
 }
 
 // Field is the type of the value that a mapping has under this name: the

@@ -6,9 +6,11 @@ package apply
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/fluxcd/pkg/ssa"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/swell-sh/swell/config"
@@ -16,23 +18,76 @@ import (
 	"github.com/swell-sh/swell/sync/store"
 )
 
-// shared warns of an adoption after which others still hold fields that are ours
-// too: such a field stays when Git drops it.
-func (s *sending) shared(meta *metav1.PartialObjectMetadata) {
+// sharers are the appliers that hold fields of the object that are ours too, without a time:
+// kubectl, and other deployment tools.
+func sharers(meta *metav1.PartialObjectMetadata) (names []string) {
 	own := fieldsOf(ownEntry(meta))
-	var names []string
 	for _, other := range otherManagers(meta) {
-		if other.Subresource == "" && !own.Intersection(other.fields).Empty() {
+		if isApplier(other.ManagedFieldsEntry) && !own.Intersection(other.fields).Empty() {
 			var c store.Change
 			setAuthor(&c, other.ManagedFieldsEntry)
 			names = append(names, c.Author())
 		}
 	}
-	if len(names) > 0 {
-		slices.Sort(names)
-		s.r.Warnings = append(s.r.Warnings, "also held by "+document.Some(names, maxNamed)+", so that what Git drops later stays: annotate it with "+config.AnnotationAdopt+": take in Git to end that")
-	}
+	slices.Sort(names)
+	return names
 }
+
+// isApplier says whether an entry is of somebody who applies whole objects, and may have
+// made one that was adopted.
+func isApplier(e *metav1.ManagedFieldsEntry) bool {
+	if e.Subresource != "" {
+		return false
+	}
+	if e.Manager == "before-first-apply" || strings.HasPrefix(e.Manager, "kubectl") {
+		return true
+	}
+	return slices.ContainsFunc(tools, func(t tool) bool {
+		return slices.ContainsFunc(t.managers, func(manager string) bool { return strings.HasPrefix(e.Manager, manager) })
+	})
+}
+
+// unshare makes the fields that are ours ours alone, before the first write after an adoption:
+// what Git drops with it would stay for the sake of whoever applied the object before. What
+// only they had set stays, and a warning names it.
+func (s *sending) unshare(ctx context.Context, uid types.UID) error {
+	var left []fieldpath.Path
+	_, err := s.amend(ctx, s.o, uid, nil, func(meta *metav1.PartialObjectMetadata) ([]ssa.JSONPatch, error) {
+		own, others := fieldsOf(ownEntry(meta)), fieldpath.NewSet()
+		var entries []metav1.ManagedFieldsEntry
+		changed := false
+		for i := range meta.ManagedFields {
+			e := *meta.ManagedFields[i].DeepCopy()
+			if fields := fieldsOf(&e); isOurs(&e) || !isApplier(&e) {
+				entries = append(entries, e)
+				continue
+			} else if rest := fields.Difference(own); !rest.Equals(fields) {
+				text, err := rest.ToJSON()
+				if err != nil {
+					return nil, unsendable(s.o, err)
+				}
+				e.FieldsV1, changed = metav1.NewFieldsV1(string(text)), true
+			}
+			if rest := fieldsOf(&e); !rest.Empty() {
+				entries, others = append(entries, e), others.Union(rest)
+			}
+		}
+		left = nil
+		own.Union(others).Leaves().Difference(own).Iterate(func(path fieldpath.Path) { left = append(left, path.Copy()) })
+		if !changed {
+			return nil, nil
+		}
+		return []ssa.JSONPatch{ssa.NewPatchReplace("/metadata/managedFields", entries)}, nil
+	})
+	if isGone(err, s.o.ID.Name) {
+		return otherObject(s.o, &metav1.PartialObjectMetadata{})
+	}
+	s.leftovers = fieldTexts(left)
+	return err
+}
+
+// leftoverText begins a warning.
+const leftoverText = "stays as it is, for it was set by others and Git does not say: "
 
 // cleanse finishes a take-over, and keeps it so: the field managers of the tool and of kubectl
 // go, so that a field which Git drops later is nobody's and goes too, and so do
@@ -41,7 +96,7 @@ func (s *sending) shared(meta *metav1.PartialObjectMetadata) {
 func (s *sending) cleanse(ctx context.Context, meta *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
 	tool, _ := claim(s.o.ID, meta)
 	if fields := fieldTexts(s.orphans(tool, meta)); len(fields) > 0 {
-		s.r.Warnings = append(s.r.Warnings, "stays as it is, for it was set by others and Git does not say: "+document.Some(fields, maxNamed))
+		s.r.Warnings = append(s.r.Warnings, leftoverText+document.Some(fields, maxNamed))
 	}
 	labels, annotations := s.marks(tool)
 	return s.amend(ctx, s.o, meta.UID, meta, func(meta *metav1.PartialObjectMetadata) ([]ssa.JSONPatch, error) {

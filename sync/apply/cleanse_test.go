@@ -113,25 +113,71 @@ func TestContactTakeAfterAnAdoption(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := one(t, c, o, config.AdoptIfSame)
-	want := []string{"also held by kubectl-client-side-apply (Update), so that what Git drops later stays: annotate it with swell.sh/adopt: take in Git to end that"}
+	want := []string{"also held by kubectl-client-side-apply (Update) until it changes in Git"}
 	if diff := cmp.Diff(want, r.Warnings); r.Err != nil || diff != "" {
 		t.Fatal(r.Err, diff)
 	}
 	r = again(t, c, newObject(t, text, "", "a: '1'"), r)
-	if diff := cmp.Diff(map[string]any{"a": "1", "b": "1"}, current(t, o).Object["data"]); r.Err != nil || diff != "" {
-		t.Error(r.Err, diff)
+	if diff := cmp.Diff(map[string]any{"a": "1"}, current(t, o).Object["data"]); r.Err != nil || r.Warnings != nil || diff != "" {
+		t.Error(r.Err, r.Warnings, diff)
 	}
 	r = again(t, c, newObject(t, text, ", annotations: {swell.sh/adopt: take}", "a: '1', c: '1'"), r)
-	want = []string{"stays as it is, for it was set by others and Git does not say: .data.b"}
-	if diff := cmp.Diff(want, r.Warnings); r.Err != nil || diff != "" {
-		t.Error(r.Err, diff)
+	if r.Err != nil || r.Warnings != nil {
+		t.Error(r.Err, r.Warnings)
 	}
 	w.take()
 	r = again(t, c, newObject(t, text, ", annotations: {swell.sh/adopt: take}", "c: '1'"), r)
-	if diff := cmp.Diff(map[string]any{"b": "1", "c": "1"}, current(t, o).Object["data"]); r.Err != nil || r.Warnings != nil || diff != "" {
+	if diff := cmp.Diff(map[string]any{"c": "1"}, current(t, o).Object["data"]); r.Err != nil || r.Warnings != nil || diff != "" {
 		t.Error(r.Err, r.Warnings, diff)
 	}
 	if diff := cmp.Diff(map[string]int{"PATCH": 1}, w.methods()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestWhatGitDropsAfterAnAdoption: whoever applied the object before does not keep what Git
+// drops, with the first change already, and after others; what Git never had stays, and is
+// told once.
+func TestWhatGitDropsAfterAnAdoption(t *testing.T) {
+	t.Parallel()
+	for _, manager := range []string{"kubectl-client-side-apply", "kustomize-controller", "argocd-controller", "helm"} {
+		t.Run(manager, func(t *testing.T) {
+			t.Parallel()
+			c, _ := connect(t, Options{})
+			ns := space(t)
+			text := "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: " + ns + "}, data: {%s}}"
+			o := newObject(t, text, "a: '1', b: '1', c: '1'")
+			bare := unstructuredOf(t, o)
+			bare.SetLabels(nil)
+			bare.SetAnnotations(nil)
+			bare.Object["data"].(map[string]any)["extra"] = "x"
+			if _, err := theirs(t, o).Create(t.Context(), bare, metav1.CreateOptions{FieldManager: manager}); err != nil {
+				t.Fatal(err)
+			}
+			mergeAs(t, "kubectl-rollout", o, `{"metadata":{"annotations":{"example.com/restartedAt":"now"}}}`)
+			r := one(t, c, o, config.AdoptIfSame)
+			for _, step := range []struct {
+				git  string
+				live map[string]any
+				warn []string
+			}{
+				{"a: '1', c: '1'", map[string]any{"a": "1", "c": "1", "extra": "x"}, []string{leftoverText + ".data.extra, " + `.metadata.annotations["example.com/restartedAt"]`}},
+				{"a: '2'", map[string]any{"a": "2", "extra": "x"}, nil},
+			} {
+				r = again(t, c, newObject(t, text, step.git), r)
+				if r.Err != nil || r.Entry.Shared {
+					t.Fatal(r.Err, r.Entry.Shared)
+				}
+				if diff := cmp.Diff(step.live, current(t, o).Object["data"]); diff != "" {
+					t.Errorf("%s: %s", step.git, diff)
+				}
+				if diff := cmp.Diff(step.warn, r.Warnings); diff != "" {
+					t.Errorf("%s: %s", step.git, diff)
+				}
+			}
+			if text := current(t, o).GetAnnotations()["example.com/restartedAt"]; text != "now" {
+				t.Errorf("the annotation is %q", text)
+			}
+		})
 	}
 }

@@ -138,7 +138,7 @@ func TestConflictWithAnAutoscalerIsLeftToIt(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	first := one(t, c, newObject(t, scalable, ns, 2, "a"), "")
-	o := newObject(t, scalable, ns, 3, "b")
+	o := newObject(t, scalable, ns, 2, "b")
 	mergeAs(t, "hpa", o, `{"spec":{"replicas":5}}`, "scale")
 	if got := swept(t, c, []store.Entry{first.Entry}); got != nil {
 		t.Errorf("drift: %v", got)
@@ -166,7 +166,7 @@ func TestConflictWithAnAutoscalerIsLeftToIt(t *testing.T) {
 	}
 	// It goes on so, with nothing else in the way.
 	mergeAs(t, "hpa", o, `{"spec":{"replicas":6}}`, "scale")
-	r = again(t, c, newObject(t, scalable, ns, 3, "c"), r)
+	r = again(t, c, newObject(t, scalable, ns, 2, "c"), r)
 	if r.Err != nil || r.Taken != nil || len(r.Left) != 1 {
 		t.Errorf("%+v", r)
 	}

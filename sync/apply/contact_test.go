@@ -32,7 +32,10 @@ func unstructuredOf(t testing.TB, o *object.Object) *unstructured.Unstructured {
 }
 
 // resourceOf are the resources of the kinds that tests use.
-var resourceOf = map[string]schema.GroupVersionResource{"ConfigMap": configMaps, "Deployment": deployments, "Secret": {Version: "v1", Resource: "secrets"}}
+var resourceOf = map[string]schema.GroupVersionResource{
+	"ConfigMap": configMaps, "Deployment": deployments, "Secret": {Version: "v1", Resource: "secrets"},
+	"HorizontalPodAutoscaler": {Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"},
+}
 
 func current(t testing.TB, o *object.Object) *unstructured.Unstructured {
 	t.Helper()

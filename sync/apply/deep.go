@@ -98,6 +98,9 @@ func (item *DeepItem) differs(live, again *unstructured.Unstructured, ignored []
 		_ = normalize.DryRunUnstructured(o)
 	}
 	left := slices.Concat(ignored, scaledPointers(meta))
+	if isScalable(item.Entry.ID) && isReplicasOrphaned(meta) {
+		left = append(left, replicasPointer)
+	}
 	for _, o := range []*unstructured.Unstructured{&sent, live, again} {
 		leave(o, left)
 	}

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/drift"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -63,7 +64,7 @@ func changesOf(entry store.Entry, live *metav1.PartialObjectMetadata, own *metav
 		return []store.Change{{Note: "not as applied, and its managed fields cannot be read", Manager: store.UnknownManager}}
 	}
 	missing := recorded.Difference(current)
-	excused := excuse(live, missing, ignored)
+	excused := excuse(entry.ID, live, missing, ignored)
 	changes := append(lost(live, missing.Difference(excused), entryTime(own)), unappliedAnnotations(live, current.Union(recorded), ignored)...)
 	switch {
 	case len(changes) > 0:
@@ -82,14 +83,17 @@ func changesOf(entry store.Entry, live *metav1.PartialObjectMetadata, own *metav
 }
 
 // excuse are the paths whose loss is no drift.
-func excuse(live *metav1.PartialObjectMetadata, missing *fieldpath.Set, ignored []pointer) *fieldpath.Set {
+func excuse(id object.ID, live *metav1.PartialObjectMetadata, missing *fieldpath.Set, ignored []pointer) *fieldpath.Set {
 	scale := fieldpath.NewSet()
 	for _, m := range otherManagers(live) {
 		if m.Subresource == scaleSubresource {
 			scale = scale.Union(m.fields)
 		}
 	}
-	return subset(missing, func(path fieldpath.Path) bool { return scale.Has(path) || covers(ignored, path, nil) })
+	orphaned := isScalable(id) && isReplicasOrphaned(live)
+	return subset(missing, func(path fieldpath.Path) bool {
+		return scale.Has(path) || orphaned && path.Equals(replicasPath) || covers(ignored, path, nil)
+	})
 }
 
 // setAuthor names a manager in the change.

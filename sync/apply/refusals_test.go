@@ -209,11 +209,12 @@ func reportOf(tallies map[string]*tally) string {
 	return b.String()
 }
 
-// withoutNulls is the object as it is sent: see TestNullsOnAServer.
+// withoutNulls is the object as it is sent: see TestNullsOnAServer and TestUnsetOnAServer.
 func withoutNulls(set *schema.Set, object map[string]any) map[string]any {
 	apiVersion, _ := object["apiVersion"].(string)
 	kindName, _ := object["kind"].(string)
-	return schema.WithoutNulls(set.Kind(apiVersion, kindName).Type(), object).(map[string]any)
+	kind := set.Kind(apiVersion, kindName).Type()
+	return schema.WithoutUnset(kind, schema.WithoutNulls(kind, object)).(map[string]any)
 }
 
 func definedSet(t *testing.T, definitions []map[string]any) *schema.Set {

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -52,6 +53,12 @@ func (a *applying) object(ctx context.Context, i int) {
 		meta, info, err = s.sendSettling(ctx, err)
 	}
 	a.record(i, meta, info, err)
+	if r := &a.results[i]; err == nil {
+		r.Entry.Replicas, r.Entry.Shared = replicasOf(s.o.ID, s.root), len(sharers(meta)) > 0
+		if len(s.leftovers) > 0 && s.adopt != config.AdoptTake {
+			r.Warnings = append(r.Warnings, leftoverText+document.Some(s.leftovers, maxNamed))
+		}
+	}
 }
 
 // sending is one object on its way.
@@ -66,6 +73,8 @@ type sending struct {
 	ignored []pointer
 	// left are the fields that were not sent.
 	left []pointer
+	// leftovers are fields that whoever applied the object before had set alone.
+	leftovers []string
 }
 
 // sending reads what the object says of how it is to be sent.
@@ -215,8 +224,8 @@ func (s *sending) adoptExisting(ctx context.Context, there *liveInfo) (*metav1.P
 		return nil, info, err
 	}
 	s.r.Adopted = there.by()
-	if s.adopt == config.AdoptIfSame {
-		s.shared(meta)
+	if names := sharers(meta); s.adopt == config.AdoptIfSame && len(names) > 0 {
+		s.r.Warnings = append(s.r.Warnings, "also held by "+document.Some(names, maxNamed)+" until it changes in Git")
 	}
 	return meta, info, nil
 }
@@ -226,14 +235,24 @@ func (s *sending) adoptExisting(ctx context.Context, there *liveInfo) (*metav1.P
 // subresource or a rule says so, and otherwise taken by force, or, without
 // force, refused.
 func (s *sending) update(ctx context.Context, uid types.UID, fields string, force bool) (*metav1.PartialObjectMetadata, answerInfo, error) {
+	if s.r.Entry.Shared {
+		if err := s.unshare(ctx, uid); err != nil {
+			return nil, answerInfo{}, err
+		}
+	}
+	replicas, err := s.scaling(ctx, uid, fields)
+	if err != nil {
+		return nil, answerInfo{}, err
+	}
+	s.ignored = append(slices.Clip(s.ignored), replicas.released...)
 	if len(s.ignored) > 0 && fields != "" {
 		if err := s.releaseFields(ctx, uid, fields); err != nil {
 			return nil, answerInfo{}, err
 		}
 	}
-	s.r.Taken, s.r.Left = nil, nil
+	s.r.Taken, s.r.Left = nil, replicas.note()
 	options := patchOptions{query: applyQuery, contentType: applyType}
-	s.left = slices.Clone(s.ignored)
+	s.left = slices.Concat(s.ignored, replicas.left)
 	migrated := false
 	for tries := 1; ; tries++ {
 		body, err := s.with("uid", string(uid), s.left)
@@ -253,6 +272,9 @@ func (s *sending) update(ctx context.Context, uid types.UID, fields string, forc
 			return meta, info, err
 		}
 		scale, rest := scaled(conflicts)
+		if replicas.gitWins {
+			scale, rest = nil, conflicts
+		}
 		if len(rest) > 0 && !force {
 			return nil, info, heldByOthers(s.o, rest, err)
 		}

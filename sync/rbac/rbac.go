@@ -179,6 +179,12 @@ func health() []Rule {
 	}
 }
 
+// scalers says what sets the number of replicas of a workload.
+func scalers() []Rule {
+	return []Rule{{Apply, "whether an autoscaler sets the number of replicas",
+		rbacv1.PolicyRule{APIGroups: []string{"autoscaling"}, Resources: []string{"horizontalpodautoscalers"}, Verbs: []string{"list"}}}}
+}
+
 // tree is what controllers make of objects, for swell tree.
 func tree() []Rule {
 	rule := func(group string, resources ...string) Rule {

@@ -61,7 +61,7 @@ func (w *world) rollbacksEnd() {
 	if len(w.git.head.masks) > 0 {
 		return
 	}
-	before := w.judge.elapsed
+	before, ordered := w.judge.elapsed, map[string]time.Duration{}
 	for i := 0; w.judge.objection == nil; i++ {
 		back := ""
 		for _, path := range sorted(w.judge.units) {
@@ -76,7 +76,7 @@ func (w *world) rollbacksEnd() {
 			w.judge.objectf("a rollback ends", "after %d steps and %s: %s\n%s", i, w.judge.elapsed-before, back, w.describe())
 			return
 		}
-		w.calmly(map[string]time.Duration{})
+		w.calmly(ordered)
 	}
 }
 

@@ -84,6 +84,7 @@ type process struct {
 	over   chan struct{}
 	err    error
 
+	second  bool      // it is the second daemon, or was it when it ended
 	passed  time.Time // when the last pass was
 	passes  int       // at that moment
 	asks    bool      // Git is asked

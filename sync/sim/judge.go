@@ -350,7 +350,7 @@ func (j *judge) hear(o observed) {
 			j.fleetIs(c)
 		}
 	}
-	if o.process == j.world.rival {
+	if o.process.second {
 		return // it is not in force anywhere
 	}
 	if o.generation == j.generation {
@@ -375,7 +375,7 @@ func (j *judge) hear(o observed) {
 				g.heard = g.heard || strings.Contains(t.Text, g.tag)
 			}
 		case "rolled back":
-			j.isPutBack(t)
+			j.isPutBack(o.process, t)
 		case "rolling back", "held":
 			if t.Kind == "rolling back" && o.generation == j.generation { // or nobody knows of it any more
 				j.again(t)
@@ -383,7 +383,7 @@ func (j *judge) hear(o observed) {
 			if j.isOlder && strings.Contains(t.Text, "the state is older than the cluster") {
 				break
 			}
-			if j.causes[unit] == "" {
+			if j.causes[unit] == "" && !j.isBrokenIn(t.Commit, unit) {
 				j.objectf("distress turns nothing back", "%s on %s: %s: %s, and nothing is wrong with the unit", unit, t.Target, t.Kind, t.Text)
 			}
 		case "done":
@@ -413,6 +413,17 @@ func (j *judge) hear(o observed) {
 		}
 	}
 	j.units = o.units
+}
+
+// isBrokenIn says that a commit has something wrong with a unit: of a state that was put back,
+// the release under way may be of one whose cause was mended since.
+func (j *judge) isBrokenIn(commit config.Commit, unit string) bool {
+	c := j.world.git.commits[commit]
+	if c == nil {
+		return false
+	}
+	u := c.unit(unit)
+	return u != nil && (u.broken || u.denied)
 }
 
 // isIll says that something a controller made ill is so still, where a second daemon did not

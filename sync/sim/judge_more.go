@@ -94,7 +94,7 @@ func (j *judge) isThere(o observed, t rollout.Transition) {
 
 // isPutBack: when a release is rolled back, each place that it changed has what it had
 // before.
-func (j *judge) isPutBack(t rollout.Transition) {
+func (j *judge) isPutBack(p *process, t rollout.Transition) {
 	c := j.world.git.commits[t.Commit]
 	if c == nil || c.unit(string(t.Unit)) == nil {
 		return
@@ -103,7 +103,7 @@ func (j *judge) isPutBack(t rollout.Transition) {
 	for _, to := range j.world.targets(u) {
 		at := place{u.path, to.name}
 		h, ran, brought := j.places[at], j.ran[at], nameOf(u.objects(to))
-		if h == nil || ran == "" || ran == brought || j.masked(at, j.world.process) != "" || j.isRetired(at.target) {
+		if h == nil || ran == "" || ran == brought || j.masked(at, p) != "" || j.isRetired(at.target) {
 			continue
 		}
 		if s, was := h.bundles[brought], h.bundles[ran]; s != nil && s.now && !was.now && !s.within(was) {

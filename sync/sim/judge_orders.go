@@ -173,6 +173,9 @@ func (j *judge) wasBound(at place, p *process) bool {
 			return true
 		}
 	}
+	if c := j.known[p.number]; c != nil && slices.ContainsFunc(c.masks, func(a where) bool { return a.has(at) }) {
+		return true // the pass that took it has told nothing yet
+	}
 	ended, was := j.maskEnded[at]
 	return was && j.elapsed-ended < lateTime || slices.ContainsFunc(j.masks, func(a where) bool { return a.has(at) })
 }

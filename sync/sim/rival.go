@@ -28,6 +28,7 @@ func (w *world) startRival() string {
 	if w.rival = w.run(d); w.rival == nil {
 		return ""
 	}
+	w.rival.second = true
 	w.judge.lineages++
 	w.judge.lineage[w.rival.number] = w.judge.lineages
 	return fmt.Sprintf("process %d %s", w.rival.number, text)
@@ -74,5 +75,8 @@ func (w *world) takeOver() {
 	w.disk.memory = w.judge.memory
 	before, after := w.process, w.rival
 	w.disk, w.process, w.rival = after.disk, after, before
+	if after.second = false; before != nil {
+		before.second = true
+	}
 	w.judge.takenOver(after)
 }

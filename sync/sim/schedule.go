@@ -17,8 +17,9 @@ import (
 func play(seed uint64, choices []uint64, dir string, s *stats) *world {
 	w := newWorld(seed, dir, s)
 	s.now.histories++
+	ordered := map[string]time.Duration{}
 	for i := 0; w.shape.settled && i < patienceSteps && w.judge.objection == nil; i++ {
-		if w.calmly(map[string]time.Duration{}); w.left() == "" {
+		if w.calmly(ordered); w.left() == "" {
 			break
 		}
 	}

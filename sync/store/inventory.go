@@ -50,6 +50,12 @@ type Entry struct {
 	// Written is the time of our managedFields entry as the server returned it
 	// after our last apply, as [Written] writes it. Empty: not known.
 	Written string
+	// Replicas is how many Git wanted when the object was last applied, "none" where it
+	// said nothing. Empty: not known, or of no kind that is scaled.
+	Replicas string
+	// Shared says that somebody who applied the object before holds fields that are ours
+	// too. The next apply ends that.
+	Shared bool
 }
 
 // Written is how a server's time is noted in an [Entry]: times compare as their
@@ -86,12 +92,15 @@ func (tx *Tx) Confirm(entries []Entry) error {
 	if err != nil {
 		return err
 	}
-	return each(tx, `INSERT INTO inventory (target, unit, "group", kind, namespace, name, version, uid, digest, fingerprint, fields, keep, found, ran, phase, written)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	return each(tx, `INSERT INTO inventory (target, unit, "group", kind, namespace, name, version, uid, digest, fingerprint, fields,
+			keep, found, ran, phase, written, replicas, shared)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET version = excluded.version, uid = excluded.uid, digest = excluded.digest,
 			fingerprint = excluded.fingerprint, fields = excluded.fields, keep = excluded.keep, found = excluded.found,
-			ran = excluded.ran, phase = excluded.phase, written = excluded.written`, entries, func(e *Entry) []any {
-		return append(e.key(), e.Version, e.UID, string(e.Digest), e.Fingerprint, sets[e.Fields], e.Keep, e.Found, string(e.Ran), e.Phase, e.Written)
+			ran = excluded.ran, phase = excluded.phase, written = excluded.written,
+			replicas = excluded.replicas, shared = excluded.shared`, entries, func(e *Entry) []any {
+		return append(e.key(), e.Version, e.UID, string(e.Digest), e.Fingerprint, sets[e.Fields],
+			e.Keep, e.Found, string(e.Ran), e.Phase, e.Written, e.Replicas, e.Shared)
 	})
 }
 
@@ -175,15 +184,17 @@ func (s Reader) ClusterInventory(cluster string) ([]Entry, error) {
 func (s Reader) added() string {
 	switch s.schema {
 	case 1:
-		return `0, 0, '', 0, ''`
+		return `0, 0, '', 0, '', '', 0`
 	case 2, 3:
-		return `keep, found, '', 0, ''`
+		return `keep, found, '', 0, '', '', 0`
 	case 4:
-		return `keep, found, ran, 0, ''`
+		return `keep, found, ran, 0, '', '', 0`
 	case 5, 6, 7:
-		return `keep, found, ran, phase, ''`
+		return `keep, found, ran, phase, '', '', 0`
+	case 8, 9, 10:
+		return `keep, found, ran, phase, written, '', 0`
 	}
-	return `keep, found, ran, phase, written`
+	return `keep, found, ran, phase, written, replicas, shared`
 }
 
 func (s Reader) entries(where string, args ...any) ([]Entry, error) {
@@ -194,7 +205,8 @@ func (s Reader) entries(where string, args ...any) ([]Entry, error) {
 	err := s.query(func(rows *sql.Rows) error {
 		var e Entry
 		err := rows.Scan((*string)(&e.Target), (*string)(&e.Unit), &e.ID.Group, &e.ID.Kind, &e.ID.Namespace, &e.ID.Name,
-			&e.Version, &e.UID, (*string)(&e.Digest), &e.Fingerprint, &hash, &e.Keep, &e.Found, (*string)(&e.Ran), &e.Phase, &e.Written)
+			&e.Version, &e.UID, (*string)(&e.Digest), &e.Fingerprint, &hash,
+			&e.Keep, &e.Found, (*string)(&e.Ran), &e.Phase, &e.Written, &e.Replicas, &e.Shared)
 		fields[string(hash)] = ""
 		hashes, entries = append(hashes, string(hash)), append(entries, e)
 		return err

@@ -119,6 +119,9 @@ ALTER TABLE orders ADD COLUMN standing INTEGER NOT NULL DEFAULT 0;
 
 CREATE TABLE order_keys (key TEXT PRIMARY KEY, at TEXT NOT NULL, seq INTEGER NOT NULL, request TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+`, `
+ALTER TABLE inventory ADD COLUMN replicas TEXT NOT NULL DEFAULT '';
+ALTER TABLE inventory ADD COLUMN shared INTEGER NOT NULL DEFAULT 0;
 `}
 
 // The versions that brought the tables of orders and of rejections, and the orders in

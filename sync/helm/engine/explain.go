@@ -63,9 +63,9 @@ func unsteadyIn(err error, text string, cause **unsteady) (*unsteady, bool) {
 	for _, m := range called.FindAllStringSubmatch(text, -1) {
 		switch {
 		case slices.Contains(random, m[1]):
-			return &unsteady{m[1], "gives something else each time"}, true
+			return &unsteady{m[1], isRandom}, true
 		case slices.Contains(clock, m[1]):
-			return &unsteady{m[1], "asks the clock or the time zone"}, true
+			return &unsteady{m[1], isClock}, true
 		}
 	}
 	return nil, false

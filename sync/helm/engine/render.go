@@ -5,22 +5,20 @@ package engine
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode"
 
 	"helm.sh/helm/v4/pkg/chart/common"
-	"helm.sh/helm/v4/pkg/chart/common/util"
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
-	helmengine "helm.sh/helm/v4/pkg/engine"
 	"sigs.k8s.io/yaml"
 
 	"github.com/swell-sh/swell/render/helm"
@@ -41,17 +39,12 @@ func (l *loaded) render(request *helm.Request) (answer helm.Answer) {
 	if err := chartutil.ValidateReleaseName(request.Release); err != nil {
 		return problem(fmt.Errorf("release %q: %w", request.Release, err))
 	}
-	written, answer := values(request)
-	if len(answer.Problems) > 0 {
+	if _, answer := values(request); len(answer.Problems) > 0 {
 		return answer
 	}
-	c := copied(l.chart)
-	if err := chartutil.ProcessDependencies(c, written); err != nil {
-		return problem(err)
-	}
 	capabilities := &common.Capabilities{KubeVersion: *kubernetes, APIVersions: request.APIVersions, HelmVersion: common.DefaultCapabilities.HelmVersion}
-	options := common.ReleaseOptions{Name: request.Release, Namespace: request.Namespace, Revision: 1, IsInstall: true}
-	top, err := util.ToRenderValuesWithSchemaValidation(c, written, options, capabilities, true)
+	r := renderings{loaded: l, request: request, capabilities: capabilities, kept: map[callSide][]reflect.Value{}}
+	c, top, err := r.prepare()
 	if err != nil {
 		return problem(err)
 	}
@@ -62,13 +55,15 @@ func (l *loaded) render(request *helm.Request) (answer helm.Answer) {
 	if found := l.outside(c); len(found) > 0 {
 		return helm.Answer{Problems: found}
 	}
-	looked := false
-	e := helmengine.Engine{CustomTemplateFuncs: steady(func() { looked = true })}
-	rendered, err := e.RenderWithContext(context.Background(), c, top)
+	first := r.chance(allAlike(0), -1)
+	rendered, err := first.render(c, top)
 	if err != nil {
 		return helm.Answer{Problems: []helm.Finding{l.explain(err)}}
 	}
-	if looked {
+	if found := r.differs(first, rendered); found != nil {
+		return helm.Answer{Problems: []helm.Finding{*found}}
+	}
+	if first.looked {
 		answer.Notes = append(answer.Notes, helm.Finding{Text: "the chart looks for objects of the cluster: it is rendered as on a first install, where there are none"})
 	}
 	l.collect(c, rendered, &answer)
