@@ -27,9 +27,7 @@ func (s *Snapshot) LeftOut() []config.LeftOut {
 	}
 	all := s.Repository.LeftOut()
 	for _, unit := range s.Units.All() {
-		for _, file := range unit.Foreign {
-			all = append(all, config.LeftOut{Path: file, Why: foreignText})
-		}
+		all = append(all, unit.foreign()...)
 	}
 	slices.SortFunc(all, func(a, b config.LeftOut) int { return strings.Compare(a.Path, b.Path) })
 	return all
@@ -58,12 +56,17 @@ func sameFile(a, b config.Tree, file string) bool {
 }
 
 // LeftOut are the files in the folder of the unit that are left out.
-func (u *Unit) LeftOut() (files []config.LeftOut) {
+func (u *Unit) LeftOut() []config.LeftOut {
+	if u.source == nil {
+		return u.foreign()
+	}
+	return append(u.foreign(), u.source.LeftOut...)
+}
+
+// foreign are the files of the unit that are for other programs.
+func (u *Unit) foreign() (files []config.LeftOut) {
 	for _, file := range u.Foreign {
 		files = append(files, config.LeftOut{Path: file, Why: foreignText})
-	}
-	if u.source != nil {
-		files = append(files, u.source.LeftOut...)
 	}
 	return files
 }

@@ -4,9 +4,6 @@
 package render
 
 import (
-	"cmp"
-	"strings"
-
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/render/schema"
@@ -18,7 +15,7 @@ func (e *expansion) noteScaled() {
 	scalers := map[object.ID]object.ID{}
 	for _, each := range e.unjudged {
 		if id := each.object.ID; id.Kind == "HorizontalPodAutoscaler" || id.Kind == "ScaledObject" {
-			if scaled := scaledBy(each.content(), id.Namespace); scaled.Name != "" {
+			if scaled := object.ScaledBy(each.content(), id.Namespace); scaled.Name != "" {
 				scalers[scaled] = id
 			}
 		}
@@ -46,20 +43,4 @@ func (u unjudged) content() map[string]any {
 		return u.draft.object
 	}
 	return schema.Decode(u.object.JSON)
-}
-
-// scaledBy is the object that a decoded autoscaler scales; without a name where it says none.
-// That of KEDA is a Deployment unless it says something else.
-func scaledBy(scaler map[string]any, namespace string) object.ID {
-	spec, _ := scaler["spec"].(map[string]any)
-	to, _ := spec["scaleTargetRef"].(map[string]any)
-	text := func(key string) string {
-		value, _ := to[key].(string)
-		return value
-	}
-	group, _, found := strings.Cut(cmp.Or(text("apiVersion"), "apps/v1"), "/")
-	if !found {
-		group = ""
-	}
-	return object.ID{Group: group, Kind: cmp.Or(text("kind"), "Deployment"), Namespace: namespace, Name: text("name")}
 }

@@ -57,11 +57,10 @@ func (p *Planner) Forecast(ctx context.Context, s *store.Store, rev string) (*Fo
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoCommit, err)
 	}
-	tree, err := p.Tree(commit)
+	tree, err := p.tree(commit)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoCommit, err)
 	}
-	tree = config.Sub(tree, p.Path)
 	if _, err := fs.Stat(tree, "swell.yaml"); err != nil {
 		return nil, fmt.Errorf("%w: commit %s has no swell.yaml in %q", ErrNoCommit, commit.Short(), p.Path)
 	}
@@ -77,6 +76,15 @@ func (p *Planner) Forecast(ctx context.Context, s *store.Store, rev string) (*Fo
 	ends := time.Now().Add(foreseeFor)
 	f.run(func() bool { return ctx.Err() == nil && time.Now().Before(ends) })
 	return &f.Forecast, ctx.Err()
+}
+
+// tree is what a commit has in the monorepo's folder.
+func (p *Planner) tree(commit config.Commit) (config.Tree, error) {
+	tree, err := p.Tree(commit)
+	if err != nil {
+		return nil, err
+	}
+	return config.Sub(tree, p.Path), nil
 }
 
 // begin reads the state.
@@ -124,13 +132,7 @@ func (p *Planner) wanted(s *store.Store, snapshot *render.Snapshot, state *rollo
 	if why := refused(snapshot, repository); why != "" {
 		return &rollout.Wanted{Commit: snapshot.Commit, Held: why}, nil
 	}
-	w := plainly(snapshot, state, func(commit config.Commit) (config.Tree, error) {
-		tree, err := p.Tree(commit)
-		if err != nil {
-			return nil, err
-		}
-		return config.Sub(tree, p.Path), nil
-	})
+	w := plainly(snapshot, state, p.tree)
 	w.AllowEmpty, w.Bounds = p.AllowEmpty, boundsOf(snapshot.Repository)
 	w.Order(standing.With(waiting))
 	return w, nil

@@ -437,7 +437,15 @@ func parseEnum(n *yaml.Node, values protoreflect.EnumValueDescriptors) (protoref
 
 // fromFile is the path's node when n is `{fromFile: path}`, else nil.
 func (d *decoder) fromFile(n *yaml.Node) *yaml.Node {
-	if d.how.File == nil || n.Kind != yaml.MappingNode || len(n.Content) != 2 || n.Content[0].Value != "fromFile" {
+	if d.how.File == nil {
+		return nil
+	}
+	return fileNamed(n)
+}
+
+// fileNamed is the path's node of `{fromFile: path}`; nil for any other value.
+func fileNamed(n *yaml.Node) *yaml.Node {
+	if n.Kind != yaml.MappingNode || len(n.Content) != 2 || n.Content[0].Value != "fromFile" {
 		return nil
 	}
 	return n.Content[1]
@@ -445,8 +453,8 @@ func (d *decoder) fromFile(n *yaml.Node) *yaml.Node {
 
 // FilesNamed are the paths that stand in a value as `{fromFile: path}`.
 func FilesNamed(n *yaml.Node) (names []string) {
-	if n.Kind == yaml.MappingNode && len(n.Content) == 2 && n.Content[0].Value == "fromFile" && n.Content[1].Kind == yaml.ScalarNode {
-		return []string{n.Content[1].Value}
+	if path := fileNamed(n); path != nil && path.Kind == yaml.ScalarNode {
+		return []string{path.Value}
 	}
 	for _, below := range n.Content {
 		names = append(names, FilesNamed(below)...)

@@ -156,7 +156,7 @@ func redactedPath(message protoreflect.MessageDescriptor, path []step) bool {
 
 // namesFile says whether the value is a fromFile or holds one.
 func namesFile(n *yaml.Node) bool {
-	if n.Kind == yaml.MappingNode && len(n.Content) == 2 && n.Content[0].Value == "fromFile" {
+	if fileNamed(n) != nil {
 		return true
 	}
 	for _, below := range n.Content {

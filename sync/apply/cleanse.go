@@ -21,6 +21,10 @@ import (
 // sharers are the appliers that hold fields of the object that are ours too, without a time:
 // kubectl, and other deployment tools.
 func sharers(meta *metav1.PartialObjectMetadata) (names []string) {
+	appliers := func(e metav1.ManagedFieldsEntry) bool { return isApplier(&e) }
+	if !slices.ContainsFunc(meta.ManagedFields, appliers) { // as after most applies: no fields need be read
+		return nil
+	}
 	own := fieldsOf(ownEntry(meta))
 	for _, other := range otherManagers(meta) {
 		if isApplier(other.ManagedFieldsEntry) && !own.Intersection(other.fields).Empty() {
@@ -39,7 +43,7 @@ func isApplier(e *metav1.ManagedFieldsEntry) bool {
 	if e.Subresource != "" {
 		return false
 	}
-	if e.Manager == "before-first-apply" || strings.HasPrefix(e.Manager, "kubectl") {
+	if e.Manager == managerBefore || strings.HasPrefix(e.Manager, kubectlManagers) {
 		return true
 	}
 	return slices.ContainsFunc(tools, func(t tool) bool {

@@ -164,14 +164,8 @@ func (s *sending) scaler(ctx context.Context) string {
 	return ""
 }
 
-// scales says whether a decoded autoscaler is for the object. KEDA's is for a Deployment
-// where it names no kind.
+// scales says whether a decoded autoscaler is for the object.
 func scales(scaler map[string]any, id object.ID) bool {
-	spec, _ := scaler["spec"].(map[string]any)
-	to, _ := spec["scaleTargetRef"].(map[string]any)
-	kind, ok := to["kind"].(string)
-	if !ok {
-		kind = "Deployment"
-	}
-	return to["name"] == id.Name && kind == id.Kind
+	scaled := object.ScaledBy(scaler, id.Namespace)
+	return scaled.Kind == id.Kind && scaled.Name == id.Name
 }

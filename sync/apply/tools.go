@@ -155,6 +155,12 @@ func join(namespace, name string) string {
 }
 
 const (
+	kubectlManagers = "kubectl" // what their names begin with
+	// managerBefore is what the server calls whoever wrote before it kept managers.
+	managerBefore = "before-first-apply"
+)
+
+const (
 	argoTracking = "argocd.argoproj.io/tracking-id"
 	argoLabel    = "argocd.argoproj.io/instance"
 	argoManagers = "argocd-"
@@ -211,7 +217,7 @@ func configSync(id object.ID, meta *metav1.PartialObjectMetadata) string {
 // fieldManagers are those that a take-over removes: the tool's, kubectl's, and
 // the one that the server makes up for an object from before it kept managers.
 func (t *tool) fieldManagers() []ssa.FieldManager {
-	names := []string{"kubectl"}
+	names := []string{kubectlManagers}
 	if t != nil {
 		names = append(names, t.managers...)
 	}
@@ -221,5 +227,5 @@ func (t *tool) fieldManagers() []ssa.FieldManager {
 			all = append(all, ssa.FieldManager{Name: name, OperationType: op})
 		}
 	}
-	return append(all, ssa.FieldManager{Name: "before-first-apply", ExactMatch: true, OperationType: metav1.ManagedFieldsOperationUpdate})
+	return append(all, ssa.FieldManager{Name: managerBefore, ExactMatch: true, OperationType: metav1.ManagedFieldsOperationUpdate})
 }
