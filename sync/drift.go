@@ -219,6 +219,10 @@ func (p *pass) recordSweep(l *sweep) (corrected []store.Entry) {
 	}
 	corrected = p.noteDrifts(l.found.Drifts, false, p.r.At)
 	p.noteGood(l.entries, l.found, false)
+	p.doubtSwept(l.cluster, l.entries, l.found)
+	if l.full && !l.failed() {
+		p.sweeps.marks.keep(l.cluster, l.entries)
+	}
 	deeper := slices.DeleteFunc(slices.Clone(l.deep.found.Drifts), func(f drift.Finding) bool { // the sweep of this pass found it too
 		return slices.ContainsFunc(l.found.Drifts, func(known drift.Finding) bool { return known.Entry.Of() == f.Entry.Of() })
 	})

@@ -62,11 +62,12 @@ type sweeps struct {
 	// it is known what the job did.
 	postponed map[object.UnitTarget]map[object.ID]informer.Suspect
 	failures  map[string]string // why the last sweep of a cluster failed
+	marks     marks
 }
 
 func newSweeps() sweeps {
 	return sweeps{underWay: map[string]*sweep{}, slots: make(chan struct{}, clustersAtOnce), concurrent: map[object.UnitTarget]bool{},
-		postponed: map[object.UnitTarget]map[object.ID]informer.Suspect{}, failures: map[string]string{}}
+		postponed: map[object.UnitTarget]map[object.ID]informer.Suspect{}, failures: map[string]string{}, marks: marks{}}
 }
 
 // clustersAtOnce is how many clusters are swept at a time. It bounds memory.

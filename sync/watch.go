@@ -60,6 +60,16 @@ func (d *Daemon) mayDiffer(cluster string, seen apply.Seen) bool {
 	})
 }
 
+// mayAil says whether a change that a watch saw may be about health. It runs in the
+// background.
+func (d *Daemon) mayAil(seen apply.Seen) bool {
+	var rules render.HealthRules
+	if p := d.policies.Load(); p != nil {
+		rules = p.snapshot.HealthRules
+	}
+	return !seen.Gone && mayAil(seen.ID, rules)
+}
+
 // wake has whoever waits between two passes make the next one. It may wake one
 // time too often; a pass that finds nothing does no harm.
 func (d *Daemon) wake() {
@@ -145,7 +155,7 @@ func (p *pass) takeEvents() error {
 	for at, begun := range p.informer.DrainDue() {
 		p.state.Requeue(at, begun.Add(requeuePause))
 	}
-	return nil
+	return p.doubtStirred()
 }
 
 // syncWatches has the watches that the open places of a plan need, and only those.
@@ -179,7 +189,8 @@ func (w watched) Watch(ctx context.Context, account string, s informer.Stream) e
 		Kind: s.Kind, Namespace: s.Namespace, Since: s.Since, Began: s.Began,
 		See: func(seen apply.Seen) {
 			mayDiffer := func() bool { return w.daemon.mayDiffer(w.cluster, seen) }
-			s.See(informer.Seen{ID: seen.ID, Fingerprint: seen.Fingerprint, MayDiffer: mayDiffer})
+			mayAil := func() bool { return w.daemon.mayAil(seen) }
+			s.See(informer.Seen{ID: seen.ID, Fingerprint: seen.Fingerprint, MayDiffer: mayDiffer, MayAil: mayAil})
 		},
 	})
 }

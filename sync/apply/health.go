@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/kind"
 	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply/health"
@@ -66,10 +67,14 @@ func (c *Cluster) Health(ctx context.Context, work Work) (health.Health, []drift
 	return worst, drifts, errors.Join(errs...)
 }
 
-// Asks says whether the health of an object is to be read. A Secret is never.
-func (w *Work) Asks(o *object.Object) bool {
-	kind := kindOf(o.ID, "").GroupKind()
-	return !health.Steady[kind] || w.Rules.For(o.ID) != nil && kind != (schema.GroupKind{Kind: "Secret"})
+// Asks says whether the health of an object is to be read.
+func (w *Work) Asks(o *object.Object) bool { return Asks(o.ID, w.Rules) }
+
+// Asks says whether the health of an object is to be read: of some kinds only presence
+// matters, unless a rule says more. A Secret is never read.
+func Asks(id object.ID, rules render.HealthRules) bool {
+	kind := kindOf(id, "").GroupKind()
+	return !health.Steady[kind] || rules.For(id) != nil && kind != (schema.GroupKind{Kind: "Secret"})
 }
 
 // health is that of one object; its Reason does not name the object.

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -25,6 +26,9 @@ type Swept struct {
 	// Looked says by entry whether it is known now how the object is. The
 	// others are unknown, and never reported as missing.
 	Looked []bool
+	// Marks tell by entry one state of its object from another; the zero value where the
+	// object was not seen.
+	Marks []Mark
 	// Lists are the resourceVersions of the kinds that were listed to the end:
 	// where a [Cluster.Watch] can begin. The view of a user has none.
 	Lists map[schema.GroupVersionKind]string
@@ -33,10 +37,27 @@ type Swept struct {
 	Lost bool
 }
 
+// Mark tells one state of a live object from another.
+type Mark struct {
+	Version string    // its resourceVersion; empty: nobody saw it
+	Written time.Time // when somebody last wrote it, in whole seconds of the server's clock
+}
+
+func markOf(live *metav1.PartialObjectMetadata) Mark {
+	m := Mark{Version: live.ResourceVersion}
+	for i := range live.ManagedFields {
+		if at := entryTime(&live.ManagedFields[i]); at.After(m.Written) {
+			m.Written = at
+		}
+	}
+	return m
+}
+
 // Add adds what another look found, at the entries behind those of this one.
 func (s *Swept) Add(other Swept) {
 	s.Drifts = append(s.Drifts, other.Drifts...)
 	s.Looked = append(s.Looked, other.Looked...)
+	s.Marks = append(s.Marks, other.Marks...)
 	s.Lost = s.Lost || other.Lost
 	if s.Lists == nil {
 		s.Lists = map[schema.GroupVersionKind]string{}
@@ -68,7 +89,7 @@ func (c *Cluster) SweepFew(ctx context.Context, entries []store.Entry, ignore Ig
 // sweepKinds goes through the entries kind by kind.
 func (c *Cluster) sweepKinds(ctx context.Context, entries []store.Entry, ignore Ignored, judge func(s *sweeping, ctx context.Context, namespace string, numbers []int) error) (Swept, error) {
 	s := &sweeping{
-		call: c.begin(), entries: entries, ignore: ignore, drifts: make([]*drift.Finding, len(entries)), looked: make([]bool, len(entries)),
+		call: c.begin(), entries: entries, ignore: ignore, drifts: make([]*drift.Finding, len(entries)), looked: make([]bool, len(entries)), marks: make([]Mark, len(entries)),
 		lists: map[schema.GroupVersionKind]string{},
 	}
 	byKind := map[listed][]int{}
@@ -89,7 +110,7 @@ func (c *Cluster) sweepKinds(ctx context.Context, entries []store.Entry, ignore 
 	errs := make([]error, len(kinds))
 	s.all(len(kinds), func(i int) { errs[i] = judge(s, ctx, kinds[i].namespace, byKind[kinds[i]]) })
 
-	found := Swept{Looked: s.looked, Lists: s.lists}
+	found := Swept{Looked: s.looked, Marks: s.marks, Lists: s.lists}
 	found.Lost = s.breaker.open.Load() || slices.ContainsFunc(errs, IsLost)
 	for _, d := range s.drifts {
 		if d != nil {
@@ -120,6 +141,7 @@ type sweeping struct {
 	ignore  Ignored
 	drifts  []*drift.Finding // by entry; nil for those that are as they should be
 	looked  []bool           // by entry
+	marks   []Mark           // by entry
 
 	mu    sync.Mutex // guards lists
 	lists map[schema.GroupVersionKind]string
@@ -144,14 +166,14 @@ func (s *sweeping) kind(ctx context.Context, namespace string, numbers []int) er
 		found = r
 		version, err = s.list(ctx, gvk.GroupKind(), found.within(namespace), s.ours(), func(live *metav1.PartialObjectMetadata) {
 			for _, i := range wanted[name{live.Namespace, live.Name}] {
-				s.drifts[i], s.looked[i] = s.compare(s.entries[i], live, s.ignore.of(s.entries[i])...), true
+				s.drifts[i], s.looked[i], s.marks[i] = s.compare(s.entries[i], live, s.ignore.of(s.entries[i])...), true, markOf(live)
 			}
 		})
 		return err
 	})
 	if err != nil {
 		for _, i := range numbers { // half a list proves nothing
-			s.drifts[i], s.looked[i] = nil, false
+			s.drifts[i], s.looked[i], s.marks[i] = nil, false, Mark{}
 		}
 		if s.user == "" || !isForbidden(err) {
 			return fmt.Errorf("sweep: %w", err)
@@ -192,7 +214,7 @@ func (s *sweeping) confirm(ctx context.Context, found resource, numbers []int) e
 		case err != nil:
 			errs[i] = err
 		default:
-			s.drifts[i], s.looked[i] = s.compare(entry, live, s.ignore.of(entry)...), true
+			s.drifts[i], s.looked[i], s.marks[i] = s.compare(entry, live, s.ignore.of(entry)...), true, markOf(live)
 		}
 	})
 	return errors.Join(errs...)

@@ -39,6 +39,8 @@ type Seen struct {
 	// Fingerprint is that of the object after the change, to tell one change
 	// from another; empty when it is gone.
 	Fingerprint string
+	// Mark tells one state of the object from another.
+	Mark Mark
 
 	live *metav1.PartialObjectMetadata
 }
@@ -263,7 +265,7 @@ func (w *watching) event(req *request, e watchEvent) error {
 		Gone: e.kind == "DELETED", live: &live,
 	}
 	if own := ownEntry(&live); !seen.Gone {
-		seen.Fingerprint = fingerprint(rawFields(own), entryTime(own))
+		seen.Fingerprint, seen.Mark = fingerprint(rawFields(own), entryTime(own)), markOf(&live)
 	}
 	w.See(seen)
 	return nil

@@ -54,6 +54,8 @@ type Seen struct {
 	Fingerprint string
 	// MayDiffer says whether the object may not be as some unit applied it.
 	MayDiffer func() bool
+	// MayAil says whether the object's health may be another one now.
+	MayAil func() bool
 }
 
 // Informer is the watches of all clusters, and what they saw since the last pass.
@@ -69,6 +71,10 @@ type Informer struct {
 	suspects   map[string]map[object.ID]string // by cluster; the fingerprint that was seen
 	flooded    map[string]bool                 // more than could be noted
 	suppressed map[string]map[object.ID]Suppression
+
+	// For the health of what nothing waits for.
+	stirred  map[string]map[object.ID]bool // by cluster; what drift watches saw
+	stirring bool                          // a wake-up for these is on its way
 
 	// For health.
 	subscriptions map[object.UnitTarget]subscription
@@ -109,7 +115,7 @@ type watch struct {
 func New(wake func()) *Informer {
 	return &Informer{
 		wake: wake, watches: map[key]*watch{},
-		suspects: map[string]map[object.ID]string{}, flooded: map[string]bool{},
+		suspects: map[string]map[object.ID]string{}, flooded: map[string]bool{}, stirred: map[string]map[object.ID]bool{},
 		subscriptions: map[object.UnitTarget]subscription{}, places: map[clusterObject]object.UnitTarget{}, queued: map[object.UnitTarget]bool{}, refused: map[key]time.Time{},
 	}
 }
@@ -178,6 +184,9 @@ func (in *Informer) see(cluster string, drift bool, seen Seen) {
 	ignored := !drift || in.isSuppressedLocked(cluster, seen)
 	busy := in.busy[cluster]
 	in.mu.Unlock()
+	if drift && seen.MayAil() {
+		in.stir(cluster, seen.ID)
+	}
 	// Where jobs are at work a pass sorts out what they wrote themselves.
 	if ignored || !busy && !seen.MayDiffer() {
 		return

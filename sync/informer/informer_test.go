@@ -69,7 +69,7 @@ func (c connection) Watch(ctx context.Context, account string, s Stream) error {
 	return c.cluster.As(account).Watch(ctx, apply.Watch{
 		Kind: s.Kind, Namespace: s.Namespace, Since: s.Since, Began: s.Began,
 		See: func(seen apply.Seen) {
-			s.See(Seen{ID: seen.ID, Fingerprint: seen.Fingerprint, MayDiffer: func() bool { return seen.ID.Name != "same" }})
+			s.See(Seen{ID: seen.ID, Fingerprint: seen.Fingerprint, MayDiffer: func() bool { return seen.ID.Name != "same" }, MayAil: func() bool { return seen.ID.Name == "ill" }})
 		},
 	})
 }
@@ -241,7 +241,7 @@ func TestAFloodIsBounded(t *testing.T) {
 	in, woken := newServer(t).informer()
 	in.Busy(map[string]bool{"dev": true})
 	for i := range MaxSuspects + 10 {
-		in.see("dev", true, Seen{ID: configMap(fmt.Sprint(i)).ID})
+		in.see("dev", true, Seen{ID: configMap(fmt.Sprint(i)).ID, MayAil: func() bool { return false }})
 		<-woken
 	}
 	if found := in.Drain(); len(found.Suspects["dev"]) != MaxSuspects || !slices.Equal(found.Flooded, []string{"dev"}) {
@@ -249,6 +249,28 @@ func TestAFloodIsBounded(t *testing.T) {
 	}
 	if found := in.Drain(); len(found.Suspects)+len(found.Flooded) > 0 {
 		t.Errorf("found again: %v", found)
+	}
+}
+
+// TestStirred: what a watch for drift sees of an object that may get ill is gathered, once.
+func TestStirred(t *testing.T) {
+	s := newServer(t)
+	in, woken := s.informer()
+	s.listed(t.Context(), in)
+	for _, name := range []string{"well", "ill", "ill", "other"} {
+		s.changed(name)
+	}
+	<-woken
+	s.eventually("nothing stirred", func() bool {
+		in.mu.Lock()
+		defer in.mu.Unlock()
+		return len(in.stirred["dev"]) > 0
+	})
+	if diff := cmp.Diff(map[string]map[object.ID]bool{"dev": {configMap("ill").ID: true}}, in.DrainStirred()); diff != "" {
+		t.Error(diff)
+	}
+	if again := in.DrainStirred(); len(again) > 0 {
+		t.Errorf("stirred again: %v", again)
 	}
 }
 

@@ -252,17 +252,29 @@ func (p *pass) check(u *Unit, name config.TargetName, t *Target, w waves) {
 		return
 	}
 	r := u.Rollout
-	soaking := r.Status == Progressing && !r.Removing && t.Wave == r.Wave && t.Touched && !w.soaks.IsZero()
+	look := u.watching(t, w.soaks)
+	if p.state.notices.steady && look == lookOut {
+		look = lookNever
+	}
 	prune := t.Leftovers && t.applied() && p.known(u.Path) && p.stopped(u.at(name, t)) == ""
-	if t.Health == HealthGood && t.Trouble == NoTrouble && !soaking && !prune {
+	if look == lookNever && p.state.notices.doubted[object.UnitTarget{Unit: u.Path, Target: name}] {
+		look = lookDoubt
+	}
+	if t.Health == HealthGood && t.Trouble == NoTrouble && look == lookNever && !prune {
 		return
 	}
-	if t.Health != HealthGood || soaking {
+	if t.Health != HealthGood || look == lookOut || look == lookSoak {
 		p.open(u, name)
 	}
-	if due := p.checkDue(u, name, t, w.soaks); due.After(p.now) {
+	if prune && look != lookSoak {
+		look = lookNever
+	}
+	if due := p.checkDue(u, name, t, look, w.soaks); due.After(p.now) {
 		p.wakeAt(due)
 		return
+	}
+	if p.proves[object.UnitTarget{Unit: u.Path, Target: name}] {
+		return // one action at a place; it is looked at in between
 	}
 	why := WhyRollout
 	switch {
@@ -276,28 +288,59 @@ func (p *pass) check(u *Unit, name config.TargetName, t *Target, w waves) {
 	})
 }
 
+// watch is why a target that is healthy is looked at.
+type watch int
+
+const (
+	lookNever watch = iota
+	lookDoubt       // something happened to its objects, and no rollout waits for it
+	lookOut         // the rollout that wrote it is not over: it may still fail
+	lookSoak        // it soaks
+)
+
+// watching says why the target is looked at while it is healthy.
+func (u *Unit) watching(t *Target, soaks time.Time) watch {
+	r := u.Rollout
+	switch {
+	case r.Status != Progressing || !t.Touched || t.Wanted == "" || t.Wave > r.Wave && !r.Removing:
+		return lookNever
+	case !r.Removing && t.Wave == r.Wave && !soaks.IsZero():
+		return lookSoak
+	}
+	return lookOut
+}
+
 // checkDue is when the target is to be looked at next: at once after an apply,
 // soon after something happened to its objects, and not later than when its soak
 // or its time to become healthy ends.
-func (p *pass) checkDue(u *Unit, name config.TargetName, t *Target, soaks time.Time) time.Time {
+func (p *pass) checkDue(u *Unit, name config.TargetName, t *Target, look watch, soaks time.Time) time.Time {
 	if t.CheckedAt.IsZero() && t.Attempts == 0 {
 		return p.now
 	}
 	at, most, waited := object.UnitTarget{Unit: u.Path, Target: name}, maxCheck, t.CheckedAt.Sub(t.Since)
-	if t.Trouble != NoTrouble || t.Health == HealthGood && soaks.IsZero() {
-		most = maxBackoff
-	} else if t.Health == HealthGood && p.state.notices.watched[at] {
+	well := t.Health == HealthGood && t.Trouble == NoTrouble
+	switch {
+	case well && look == lookDoubt:
+		return t.CheckedAt.Add(maxCheck)
+	case well && look != lookNever && p.state.notices.watched[at]:
 		most, waited = maxBackoff, 10*maxBackoff // what flaps has events
+	case well && look == lookOut:
+		most, waited = maxBackoff, max(waited, 10*maxCheck)
+	case t.Trouble != NoTrouble || well && look == lookNever:
+		most = maxBackoff
 	}
 	due := t.CheckedAt.Add(p.state.notices.pause(at, waited, most))
-	ends := soaks
-	if t.Health != HealthGood {
+	ends := time.Time{}
+	switch {
+	case t.Health != HealthGood:
 		ends = t.Since.Add(u.timeout(t))
+	case look == lookSoak:
+		ends = soaks
 	}
 	if ends.After(t.CheckedAt) && ends.Before(due) {
 		due = ends
 	}
-	if t.Health != HealthGood || !soaks.IsZero() {
+	if t.Health != HealthGood || look != lookNever {
 		due = p.state.notices.earlier(at, due)
 	}
 	if t.Attempts > 0 && t.RetryAt.After(due) {

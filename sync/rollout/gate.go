@@ -332,6 +332,10 @@ func (p *pass) unfinished(u *Unit, gate *config.JobGate) (why string, failed boo
 			continue
 		}
 		p.open(u, name)
+		if p.proves == nil {
+			p.proves = map[object.UnitTarget]bool{}
+		}
+		p.proves[object.UnitTarget{Unit: u.Path, Target: name}] = true
 		p.plan.Actions = append(p.plan.Actions, Action{Kind: Prove, Unit: u.Path, Target: name, Digest: t.Applied, Commit: u.Commits[t.Applied], Wave: u.waveName(t), Why: WhyRollout, Job: gate.Name})
 	}
 	return why, false

@@ -186,7 +186,7 @@ func (j *judge) before(a Action, u seenUnit, wave int) {
 		if m.size > 0 && !u.passed[u.spec.Waves[i].Name] {
 			j.objectf("%s on %s is written before %s was passed", a.Unit, a.Target, u.spec.Waves[i].Name)
 		}
-		if m.open > 0 || m.debts > m.tolerated {
+		if m.open > 0 || m.debts-m.silent > m.tolerated {
 			j.objectf("%s on %s is written while %s is not well: %+v", a.Unit, a.Target, u.spec.Waves[i].Name, m)
 		}
 	}
@@ -195,6 +195,7 @@ func (j *judge) before(a Action, u seenUnit, wave int) {
 // members is the judge's own tally.
 type members struct {
 	size, open, debts, failed, tolerated, slots, underway int
+	silent                                                int // debts that have the bundle and do not answer
 	written                                               int
 	healthySince, checked                                 time.Duration
 }
@@ -216,6 +217,9 @@ func (j *judge) members(path config.UnitPath, u seenUnit, wave int) members {
 		switch {
 		case s.failed || s.cut:
 			m.debts++
+			if s.cut && !s.failed && s.applied == digest && !s.writing {
+				m.silent++
+			}
 		case s.applied != digest || s.writing || s.drifted || !s.healthy:
 			m.open++
 		case s.touched:
@@ -304,9 +308,21 @@ func (j *judge) transitions(w *world, all []Transition) {
 			u.status = Progressing
 		case "rolled back", "done":
 			u.status = Status(tr.Kind)
+			if u.status == Done {
+				j.well(tr, u)
+			}
 			j.over(tr, u)
 		}
 		j.units[tr.Unit] = u
+	}
+}
+
+// well wants every wave of a rollout that is done to be well.
+func (j *judge) well(tr Transition, u seenUnit) {
+	for i := range u.spec.Waves {
+		if m := j.members(tr.Unit, u, i); m.open > 0 || m.debts-m.silent > m.tolerated {
+			j.objectf("%s is done while %s is not well: %+v", tr.Unit, u.spec.Waves[i].Name, m)
+		}
 	}
 }
 
@@ -359,12 +375,12 @@ func (j *judge) passed(tr Transition, u seenUnit) bool {
 	return true
 }
 
-// justified wants more failures in the first wave that is not passed than it
-// tolerates, and all that failed to be quarantined.
+// justified wants more failures in a wave that was passed, or in the first that is not, than
+// it tolerates, and all that failed to be quarantined.
 func (j *judge) justified(w *world, tr Transition, u seenUnit) {
 	for i := range u.spec.Waves {
 		m := j.members(tr.Unit, u, i)
-		if m.size == 0 || u.passed[u.spec.Waves[i].Name] {
+		if m.size == 0 || u.passed[u.spec.Waves[i].Name] && m.failed <= m.tolerated {
 			continue
 		}
 		if m.failed <= m.tolerated {

@@ -17,6 +17,9 @@ import (
 type notices struct {
 	requeueAt map[object.UnitTarget]time.Time // when a place with an event is checked, if that is before its turn
 	watched   map[object.UnitTarget]bool      // places of which all objects are watched
+	// doubted are the places of which the health may have changed since the last look,
+	// whatever the state of their rollout.
+	doubted map[object.UnitTarget]bool
 
 	// steady says that health never changes by itself: nobody looks at it before a
 	// soak or a timeout ends. See [State.Foresee].
@@ -36,10 +39,26 @@ func (s *State) Requeue(at object.UnitTarget, due time.Time) {
 	s.look(at.Unit)
 }
 
+// Doubt has the health of a place looked at that nothing waits for: something happened to
+// its objects. A place that changes all the time is looked at every maxCheck.
+func (s *State) Doubt(at object.UnitTarget) {
+	u := s.Units[at.Unit]
+	if u == nil || u.Targets[at.Target] == nil || s.notices.doubted[at] {
+		return
+	}
+	if s.notices.doubted == nil {
+		s.notices.doubted = map[object.UnitTarget]bool{}
+	}
+	s.notices.doubted[at] = true
+	s.look(at.Unit)
+}
+
 // Begins notes that a check of the place begins: it sees all that happened before.
 func (s *State) Begins(at object.UnitTarget) {
-	if _, known := s.notices.requeueAt[at]; known {
+	_, known := s.notices.requeueAt[at]
+	if known || s.notices.doubted[at] {
 		delete(s.notices.requeueAt, at)
+		delete(s.notices.doubted, at)
 		s.look(at.Unit)
 	}
 }
@@ -49,7 +68,8 @@ func (s *State) Begins(at object.UnitTarget) {
 func (s *State) Watch(all map[object.UnitTarget]bool) {
 	for at := range s.notices.requeueAt {
 		if _, watched := all[at]; !watched {
-			s.Begins(at)
+			delete(s.notices.requeueAt, at)
+			s.look(at.Unit)
 		}
 	}
 	for at := range s.notices.watched {

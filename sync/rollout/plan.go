@@ -191,6 +191,8 @@ type pass struct {
 	before map[turn][]config.UnitPath                    // see earlierTiers
 	sought map[config.UnitPath]bool                      // see awaited
 	needed map[*config.UnitPath]map[config.UnitPath]bool // see areNeeded, by the first of the list
+	// proves are the places where the Job of a gate is looked at.
+	proves map[object.UnitTarget]bool
 	// uncounted says that counts has something that is not in change.
 	uncounted bool
 

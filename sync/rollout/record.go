@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/object"
 )
 
@@ -357,12 +358,40 @@ func (r *recording) gone() {
 // notable adds the transitions of health and trouble.
 func (r *recording) notable(before *Target) {
 	t := r.t
+	rests := r.Kind == Check && !before.CheckedAt.IsZero() && r.u.rests(before)
 	switch {
+	case rests && t.Trouble == TroubleFailed && before.Trouble != TroubleFailed:
+		r.note("degraded", t.Reason)
+	case rests && t.Health == HealthGood && before.Trouble == TroubleFailed:
+		r.note("recovered", "")
 	case t.Trouble != before.Trouble && t.Trouble != NoTrouble:
 		r.note(string(t.Trouble), t.Reason)
+	case rests: // it gets more or fewer pods, or a node is drained
 	case t.Health == HealthGood && before.Health != HealthGood:
 		r.note("healthy", "")
 	case t.Health != HealthGood && before.Health == HealthGood && r.Kind == Check:
 		r.note("unhealthy", t.Reason)
 	}
+}
+
+// rests says that nothing is under way for a target that has its good bundle.
+func (u *Unit) rests(t *Target) bool {
+	return (u.Rollout.Status == Done || u.Rollout.Status == RolledBack) && t.Wanted != "" && t.applied() && t.Good == t.Applied && !t.Drifted
+}
+
+// Dips says that a target that rests is less healthy than it was, and not for long enough
+// to be ill.
+func (u *Unit) Dips(name config.TargetName) bool {
+	t := u.Targets[name]
+	return t != nil && u.dips(t)
+}
+
+func (u *Unit) dips(t *Target) bool {
+	return u.rests(t) && t.Trouble == NoTrouble && t.Health == HealthProgressing && !t.CheckedAt.IsZero()
+}
+
+// Ails says that a target that rests has been ill for longer than its wave's timeout.
+func (u *Unit) Ails(name config.TargetName) bool {
+	t := u.Targets[name]
+	return t != nil && u.rests(t) && t.Trouble == TroubleFailed
 }

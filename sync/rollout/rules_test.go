@@ -54,6 +54,9 @@ import (
 //	restart                             through JSON, as it would be stored
 //	event UNIT TARGET DURATION        see State.Requeue: from then on
 //	watched UNIT TARGET
+//	doubt UNIT TARGET                 see State.Doubt
+//	dips|ails UNIT TARGET             see Unit.Dips and Unit.Ails
+//	told KIND NUMBER                  transitions of outcomes so far
 //	settle                              all goes well until nothing is left to do
 //	status|reason|blocked UNIT REGEXP
 //	good UNIT TARGET DIGEST
@@ -66,7 +69,7 @@ func TestRules(t *testing.T) {
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
 			s := &script{
-				t: t, file: file, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), tiers: map[config.UnitPath]int{}, asked: map[config.UnitPath]Question{},
+				t: t, file: file, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), tiers: map[config.UnitPath]int{}, asked: map[config.UnitPath]Question{}, told: map[string]int{},
 				labels: map[config.TargetName]map[string]string{}, last: map[object.UnitTarget]Action{},
 			}
 			s.run()
@@ -91,6 +94,7 @@ type script struct {
 	standing order.Standing
 	tiers    map[config.UnitPath]int
 	asked    map[config.UnitPath]Question
+	told     map[string]int
 }
 
 func (s *script) fatalf(format string, args ...any) {
@@ -187,7 +191,16 @@ func (s *script) do(words []string) {
 		s.bound(verb, rest)
 	case "restart":
 		s.state, s.agenda = reload(s.t, &s.state), Agenda{}
-	case "event", "watched":
+	case "dips", "ails":
+		u, name := s.state.Units[config.UnitPath(rest[0])], config.TargetName(rest[1])
+		if u.Dips(name) != (verb == "dips") || u.Ails(name) != (verb == "ails") {
+			s.fatalf("dips: %t, ails: %t", u.Dips(name), u.Ails(name))
+		}
+	case "told":
+		if got := s.told[rest[0]]; got != s.number(rest[1]) {
+			s.fatalf("%d times %s, want %s", got, rest[0], rest[1])
+		}
+	case "event", "watched", "doubt":
 		s.notice(verb, rest)
 	case "settle":
 		s.settle()
@@ -320,6 +333,10 @@ func (s *script) decide() {
 
 func (s *script) notice(verb string, rest []string) {
 	at := object.UnitTarget{Unit: config.UnitPath(rest[0]), Target: config.TargetName(rest[1])}
+	if verb == "doubt" {
+		s.state.Doubt(at)
+		return
+	}
 	if verb == "watched" {
 		s.state.Watch(map[object.UnitTarget]bool{at: true})
 		return
@@ -347,7 +364,9 @@ func (s *script) outcome(verb string, rest []string) {
 		o.Step, reason = strings.TrimPrefix(reason[0], "step="), reason[1:]
 	}
 	o.Reason = strings.Join(reason, " ")
-	s.state.Record(o, s.now)
+	for _, tr := range s.state.Record(o, s.now) {
+		s.told[tr.Kind]++
+	}
 }
 
 // settle lets everything go well.

@@ -28,6 +28,10 @@ type tally struct {
 	// underway counts the targets that are changed and not yet healthy, those that failed
 	// or cannot be reached left out; objects are those of what is wanted there.
 	underway, objects int
+	// passed says that the rollout is past the wave. Then silent counts the debts that have
+	// the release and do not answer: their wave was passed with them.
+	passed bool
+	silent int
 	// touched counts the targets that are done and were written. They are all
 	// healthy since last, and were all seen so at checked.
 	touched       int
@@ -48,7 +52,7 @@ func (u *Unit) tally(wave int, removing bool) *tally {
 func (u *Unit) tallies(removing bool) []tally {
 	all := make([]tally, len(u.Rollout.Spec.Waves))
 	for i := range all {
-		all[i].wave = &u.Rollout.Spec.Waves[i]
+		all[i].wave, all[i].passed = &u.Rollout.Spec.Waves[i], u.hasPassed(i)
 	}
 	for _, at := range u.list() {
 		if at.Wave >= 0 && (at.Wanted == "") == removing {
@@ -89,6 +93,9 @@ func (y *tally) add(name config.TargetName, t *Target, removing bool) {
 	case done:
 	case t.debt():
 		y.debts = append(y.debts, name)
+		if y.passed && t.Trouble != TroubleFailed && t.applied() {
+			y.silent++
+		}
 		if t.Touched && t.Trouble == TroubleFailed {
 			y.failed = append(y.failed, name)
 		}
@@ -118,7 +125,29 @@ func (y *tally) slots() int {
 
 // quiet says that no target of the wave is under way and that no more than may
 // fail are missing.
-func (y *tally) quiet() bool { return len(y.waiting) == 0 && len(y.debts) <= y.tolerated() }
+func (y *tally) quiet() bool { return len(y.waiting) == 0 && !y.missesMany() }
+
+// missesMany says that more of the wave's targets are missing than may fail.
+func (y *tally) missesMany() bool { return len(y.debts)-y.silent > y.tolerated() }
+
+// hasPassed says that the rollout is past a wave.
+func (u *Unit) hasPassed(wave int) bool { return u.Rollout.Removing || wave < u.Rollout.Wave }
+
+// relapse looks at the waves that the rollout has passed. ill is the first one in which
+// more targets fail by now than may; quiet says that nothing happens in any of them.
+func (u *Unit) relapse() (ill *tally, quiet bool) {
+	quiet = true
+	all := u.tallies(false)
+	for i := range all {
+		if y := &all[i]; y.passed {
+			if len(y.failed) > y.tolerated() {
+				return y, false
+			}
+			quiet = quiet && y.quiet()
+		}
+	}
+	return nil, quiet
+}
 
 // soakEnd is when the wave's soak ends if nothing happens; zero when there is
 // nothing to soak. A wave that nothing was written to needs no soak.
@@ -180,7 +209,7 @@ func (p *pass) resume(u *Unit) {
 		return
 	}
 	y := u.tally(r.Wave, false)
-	if len(y.failed) > y.tolerated() {
+	if ill, _ := u.relapse(); ill != nil || len(y.failed) > y.tolerated() {
 		return
 	}
 	if y.quiet() {
@@ -203,10 +232,18 @@ func (p *pass) resume(u *Unit) {
 // is more to look at.
 func (p *pass) step(u *Unit) bool {
 	r := u.Rollout
+	ill, calm := u.relapse()
+	if ill != nil && !r.Removing { // later nothing is taken back: what was cleaned would return
+		p.fail(u, u.why(ill.failed), ill.wave, ill.failed)
+		return false
+	}
 	if r.Wave == len(r.Spec.Waves) {
 		if !r.Removing {
 			r.Removing, r.Wave = true, 0
 			return true
+		}
+		if !calm {
+			return false
 		}
 		p.finish(u)
 		return false
@@ -221,7 +258,7 @@ func (p *pass) step(u *Unit) bool {
 	case !r.Removing && r.Wave >= r.EndsWaived && u.unproved(y):
 		u.barred = cmp.Or(u.barred, fmt.Sprintf("nothing can be written to its targets, and no earlier wave has proved the release: %s goes on without them", order.Command("promote", u.Path)))
 		return false
-	case !y.quiet():
+	case !y.quiet(), !calm:
 		return false
 	}
 	if !r.Removing {
@@ -497,7 +534,7 @@ func (u *Unit) reason(why string) string {
 	var open []config.TargetName
 	for _, at := range u.list() {
 		name, t := at.name, at.Target
-		if !t.done() && t.Masked == "" && (r.Status != RollingBack || t.Touched && t.Good != "") {
+		if !t.done() && t.Masked == "" && !u.dips(t) && (r.Status != RollingBack || t.Touched && t.Good != "") {
 			open = append(open, name)
 		}
 	}
@@ -550,7 +587,7 @@ func joined(texts ...string) string {
 func (y *tally) reason(u *Unit, passed bool) string {
 	end := y.soakEnd()
 	switch { // a soak that is over may be followed by a gate
-	case len(y.debts) > y.tolerated():
+	case y.missesMany():
 		return u.why(y.debts)
 	case len(y.waiting) > 0:
 		return fmt.Sprintf("waiting for %d of %d targets: %s", len(y.waiting), y.size, u.why(y.waiting))

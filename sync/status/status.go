@@ -28,6 +28,7 @@ const (
 	RollingBack Standing = "rolling back" // a wave failed, and the earlier bundles are being put back
 	RolledBack  Standing = "rolled back"  // they are back: the newest commit is not what runs
 	Failed      Standing = "failed"       // a target was refused, or is not healthy
+	Degraded    Standing = "degraded"     // of a target that was released: it has been ill for longer than its wave's timeout
 	Fight       Standing = "fight"        // somebody else keeps changing an object back
 	Quarantined Standing = "quarantined"  // the newest commit brings a bundle that failed before
 	Blocked     Standing = "blocked"      // the newest commit is not released
@@ -46,7 +47,7 @@ const (
 )
 
 // byBadness are all standings, the worst first.
-var byBadness = []Standing{Held, RollingBack, RolledBack, Failed, Fight, Quarantined,
+var byBadness = []Standing{Held, RollingBack, RolledBack, Failed, Degraded, Fight, Quarantined,
 	Blocked, Drifted, Empty, Approval, Unreachable, Unavailable, Masked, Waiting, Leaving,
 	Pending, Progressing, Healthy, Done}
 
@@ -195,6 +196,8 @@ func targetStanding(u *rollout.Unit, t *rollout.Target, name config.TargetName, 
 	switch {
 	case t.Masked != "" && (t.Applied != t.Wanted || t.Dirty || t.Health != rollout.HealthGood):
 		return Masked
+	case u.Ails(name):
+		return Degraded
 	case t.Trouble == rollout.TroubleFailed || t.Health == rollout.HealthFailed:
 		return Failed
 	case t.Trouble == rollout.TroubleUnreachable:
@@ -211,6 +214,8 @@ func targetStanding(u *rollout.Unit, t *rollout.Target, name config.TargetName, 
 		return Leaving
 	case t.Wave < 0:
 		return Empty // or no wave picks it, which is why the unit is blocked
+	case u.Dips(name):
+		return Healthy
 	case t.Dirty || t.Applied == t.Wanted && t.Health != rollout.HealthGood:
 		return Progressing
 	case t.Applied != t.Wanted:

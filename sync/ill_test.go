@@ -1,0 +1,131 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync/rollout"
+	standing "github.com/swell-sh/swell/sync/status"
+)
+
+// pods has a workload's controller say how many of its pods are there.
+func (w *world) pods(target, name string, available bool) {
+	w.Helper()
+	cluster, cell, _ := strings.Cut(target, "/")
+	patch := `{"status":{"readyReplicas":1,"availableReplicas":1,"unavailableReplicas":null,"conditions":[{"type":"Available","status":"True"},{"type":"Progressing","status":"True","reason":"NewReplicaSetAvailable"}]}}`
+	if !available {
+		patch = `{"status":{"readyReplicas":null,"availableReplicas":null,"unavailableReplicas":1,"conditions":[{"type":"Available","status":"False"},{"type":"Progressing","status":"True","reason":"NewReplicaSetAvailable"}]}}`
+	}
+	_, err := w.client(cluster).Resource(deployments).Namespace(w.tenant+"-"+cell).Patch(w.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "kube-controller-manager"}, "status")
+	w.must(err)
+}
+
+// standing is a unit's status, in one word.
+func (w *world) standing(unit string) standing.Standing {
+	w.Helper()
+	drifts, err := w.store.Drifts()
+	w.must(err)
+	s := standing.Of(w.unit(unit), drifts)
+	return s.Status
+}
+
+// TestACanaryThatGetsIllAfterItsSoak: the rest had the release, and soaked, while all pods
+// of the canary were down; then it was done.
+func TestACanaryThatGetsIllAfterItsSoak(t *testing.T) {
+	simulated(t, testACanaryThatGetsIllAfterItsSoak)
+}
+
+func testACanaryThatGetsIllAfterItsSoak(t *testing.T, w *world) {
+	w.waves("  - {name: canary, match: {labels: {ring: canary}}, soak: 10m, timeout: 1m}\n  - {name: one, match: {labels: {site: one}}, soak: 10m, timeout: 1m}\n  - {name: rest, timeout: 1m}\n")
+	w.commit()
+	w.until("the first wave", w.canary("app", 1))
+	for _, target := range []config.TargetName{"dev-1/b", "dev-2/c"} {
+		w.now = w.now.Add(10 * time.Minute)
+		w.until("the next wave", func() bool { return w.unit("app").Targets[target].Health == rollout.HealthGood })
+	}
+	w.until("the end", w.is("app", 1, rollout.Done))
+	w.app("app", "2", "one")
+	w.commit()
+	w.until("the canary", w.canary("app", 2))
+	w.now = w.now.Add(10 * time.Minute)
+	w.until("the second wave", func() bool { return w.tag("dev-1/b", "app") == "2" && w.resting() })
+	w.pods("dev-1/a", "app", false)
+	w.until("the look", func() bool { return w.unit("app").Targets["dev-1/a"].Health != rollout.HealthGood })
+	w.now = w.now.Add(10 * time.Minute) // the soak of the second wave is over, and the canary has been ill for long
+	w.until("the way back", func() bool { return w.unit("app").Rollout.Status == rollout.RollingBack })
+	w.until("what ran before", func() bool { return w.tags("app") == "1 1 1" })
+	if failure := w.unit("app").Rollout.Failure; !strings.HasPrefix(failure, "wave canary: target dev-1/a: not healthy within 1m0s: ") {
+		t.Errorf("the failure is %q", failure)
+	}
+}
+
+// TestIllAfterARelease: what was released and has all its pods down was done, for as long
+// as nobody released anything. A dip is no illness, and what is well costs nothing.
+func TestIllAfterARelease(t *testing.T) {
+	for name, drift := range map[string]config.Drift{"watched": {Watch: true}, "swept": {}} {
+		t.Run(name, func(t *testing.T) {
+			simulated(t, func(t *testing.T, w *world) {
+				look := func() { w.now = w.now.Add(time.Minute); w.pass() }
+				if drift.Watch {
+					w.watching()
+				} else {
+					w.sweeping(drift)
+					w.release()
+					w.nextSweep()
+					look = func() { w.nextSweep(); w.pass() }
+				}
+				testIllAfterARelease(t, w, look)
+			})
+		})
+	}
+}
+
+func testIllAfterARelease(t *testing.T, w *world, look func()) {
+	for range 3 {
+		look()
+	}
+	w.audit()
+	look()
+	look()
+	for what := range w.requests() {
+		if strings.Contains(what, "get deployments") {
+			t.Errorf("nothing happened, and there was a request: %s", what)
+		}
+	}
+	is := func(want standing.Standing) func() bool {
+		return func() bool { look(); return w.standing("app") == want }
+	}
+	w.pods("dev-1/b", "app", false)
+	w.until("the look", func() bool { look(); return w.unit("app").Targets["dev-1/b"].Health != rollout.HealthGood })
+	if at := w.unit("app").Targets["dev-1/b"]; at.Trouble == "" {
+		w.want("status of a dip", string(w.standing("app")), string(standing.Done))
+	}
+	w.until("the illness", is(standing.Degraded))
+	w.want("release", string(w.unit("app").Rollout.Status), string(rollout.Done))
+	w.want("images", w.tags("app"), "1 1 1")
+	if reason := w.unit("app").Rollout.Reason; !strings.HasPrefix(reason, "target dev-1/b: ") || !strings.HasSuffix(reason, "0 of 1 replicas available") {
+		t.Errorf("the reason is %q", reason)
+	}
+	w.pods("dev-1/b", "app", true)
+	w.until("the recovery", is(standing.Done))
+	var told []string
+	for _, kind := range []string{"degraded", "recovered", "unhealthy"} {
+		for _, text := range w.events("app", kind) {
+			told = append(told, kind+" "+strings.Fields(text)[0])
+		}
+	}
+	slices.Sort(told)
+	if diff := cmp.Diff([]string{"degraded dev-1/b", "recovered dev-1/b"}, told); diff != "" {
+		t.Error(diff)
+	}
+}
