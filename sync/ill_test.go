@@ -30,13 +30,18 @@ func (w *world) pods(target, name string, available bool) {
 	w.must(err)
 }
 
-// standing is a unit's status, in one word.
-func (w *world) standing(unit string) standing.Standing {
+// status is what verbs show of a unit, and standing the word for it.
+func (w *world) status(unit string) standing.Unit {
 	w.Helper()
 	drifts, err := w.store.Drifts()
 	w.must(err)
-	s := standing.Of(w.unit(unit), drifts)
-	return s.Status
+	return standing.Of(w.unit(unit), drifts)
+}
+
+func (w *world) standing(unit string) standing.Standing {
+	w.Helper()
+	is := w.status(unit)
+	return is.Status
 }
 
 // TestACanaryThatGetsIllAfterItsSoak: the rest had the release, and soaked, while all pods

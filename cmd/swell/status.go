@@ -27,8 +27,8 @@ func statusCommand(in *invocation) *cobra.Command {
 		Long: `Show every unit, or the units below a folder: its state in one word, the commit that
 its targets hold, the number of healthy targets, and the reason when it is not done.
 When several words are true, the first of this list is shown: held, rolling back,
-rolled back, failed, fight, quarantined, blocked, drifted, empty, approval,
-unreachable, unavailable, masked, waiting, progressing, done.
+rolled back, failed, degraded, fight, quarantined, blocked, drifted, empty, approval,
+unreachable, unavailable, masked, leftovers, waiting, progressing, done.
 
 Then come conditions of the whole fleet: why a newer commit is not known or not
 taken, why a new unit is not released, clusters that cannot be reached, deletions that

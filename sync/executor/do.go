@@ -5,6 +5,7 @@ package executor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -113,9 +114,13 @@ func (j *Job) check(ctx context.Context, conn *apply.Cluster, inventory Inventor
 	if !j.Prune {
 		return
 	}
-	_, left := j.prune(ctx, conn, inventory)
+	results, left := j.prune(ctx, conn, inventory)
 	if ctx.Err() == nil {
-		j.Outcome.Pruned, j.Outcome.Reason = left == "", strings.Trim(left+"; "+j.Outcome.Reason, "; ")
+		j.Outcome.Pruned, j.Outcome.Left, j.Outcome.Reason = left == "", left, strings.Trim(left+"; "+j.Outcome.Reason, "; ")
+		j.Outcome.Denied = slices.ContainsFunc(results, func(r apply.Result) bool {
+			return errors.Is(r.Err, apply.ErrRefused) || errors.Is(r.Err, apply.ErrRights)
+		})
+		j.Lost = slices.ContainsFunc(results, func(r apply.Result) bool { return lost(r.Err) })
 	}
 }
 

@@ -374,6 +374,6 @@ func (u *Unit) IsUnderWay() bool {
 		return true
 	}
 	return slices.ContainsFunc(u.list(), func(t named) bool {
-		return !t.applied() || t.Wanted != "" && !u.dips(t.Target) && (t.Health != HealthGood || t.Trouble != NoTrouble)
+		return !t.applied() || t.Left != "" || t.Wanted != "" && !u.dips(t.Target) && (t.Health != HealthGood || t.Trouble != NoTrouble)
 	})
 }

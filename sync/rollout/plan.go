@@ -102,7 +102,7 @@ type Transition struct {
 	// Kind is one word: "started", "superseded", "resumed", "passed", "applied",
 	// "step", "healthy", "unhealthy", "failed", "unreachable", "unavailable", "deferred", "drifted", "corrected",
 	// "removed", "forgotten", "waiting", "rolling back", "rolled back", "held", "done",
-	// "blocked", "unblocked", "retry", "promote", "rollback", "clear", "approved",
+	// "degraded", "recovered", "not deleted", "blocked", "unblocked", "retry", "promote", "rollback", "clear", "approved",
 	// "caught up". Callers add their own.
 	Kind string `json:"kind"`
 	Text string `json:"text,omitempty"`

@@ -29,6 +29,10 @@ type Outcome struct {
 	// Pruned says, for a Check with Prune, that no leftovers are there any
 	// more. If it is not set, Reason may say why.
 	Pruned bool
+	// Left says, for a Check with Prune, which leftovers are still there and why. Denied
+	// says that the server refused to delete some.
+	Left   string
+	Denied bool
 	// Runs says, for a Check that found the bundle healthy, what it runs.
 	Runs string
 }
@@ -128,8 +132,14 @@ func (r *recording) note(kind, text string) {
 // is about the bundle that the target has until its wave comes, or out of date.
 func (r *recording) wanted() bool { return r.Digest == r.t.Wanted }
 
+// minAway is how long a target has to be away for its objects to get a fresh timeout when
+// it is back: a node that could not report for 40 s counts as lost, and takes its pods with
+// it (node-monitor-grace-period of Kubernetes, 40 s before 1.32 and 50 s since).
+const minAway = 30 * time.Second
+
 // known adds the time in which the target's health was not known to its timeout, once
-// it is known again: that time does not count against the bundle.
+// it is known again: that time does not count against the bundle. After a longer one its
+// nodes and pods may have to come back first, so the timeout begins anew.
 func (r *recording) known() {
 	t := r.t
 	switch {
@@ -144,13 +154,26 @@ func (r *recording) known() {
 			if since == &t.Since && t.Health == HealthGood { // a soak is nothing that runs out
 				continue
 			}
-			if !since.IsZero() {
+			switch {
+			case since.IsZero():
+			case blind >= minAway:
+				*since = r.now
+			default:
 				*since = since.Add(blind)
 			}
+		}
+		if blind >= minAway {
+			t.BackSince = r.now
 		}
 		t.BlindSince = time.Time{}
 		t.clamp(r.now)
 	}
+}
+
+// recovers says that the target was away until lately: what is ill there may be so for
+// that reason.
+func (r *recording) recovers() bool {
+	return !r.t.BackSince.IsZero() && r.now.Before(r.t.BackSince.Add(r.u.timeout(r.t)))
 }
 
 // correcting says that the outcome is about drift from what the target has.
@@ -171,7 +194,7 @@ func (r *recording) applied() {
 	if r.Why == WhyDrift {
 		r.note("corrected", "")
 	} else {
-		t.Leftovers = true
+		t.Leftovers, t.Left = true, ""
 		r.note("applied", "bundle "+r.Digest.Short())
 	}
 	t.Applied, t.AppliedAt, t.Dirty, t.Drifted = r.Digest, r.now, false, false
@@ -181,7 +204,7 @@ func (r *recording) applied() {
 
 func (r *recording) removed() {
 	t := r.t
-	t.Applied, t.AppliedAt, t.Dirty, t.Drifted, t.Leftovers = "", r.now, false, false, false
+	t.Applied, t.AppliedAt, t.Dirty, t.Drifted, t.Leftovers, t.Left = "", r.now, false, false, false, ""
 	t.Made = nil
 	t.Tenants = nil
 	t.Health, t.Since, t.CheckedAt = HealthUnknown, r.now, time.Time{}
@@ -209,9 +232,15 @@ func (r *recording) health() {
 		}
 		r.settle()
 		t.Health, t.Reason, t.Runs = HealthGood, r.Reason, r.Runs
-		if r.Pruned {
-			t.Leftovers, t.Made = false, nil
+		switch {
+		case r.Pruned:
+			t.Leftovers, t.Left, t.Made = false, "", nil
 			t.cleaned()
+		case r.Prune:
+			if r.Denied && t.Left != r.Left {
+				r.note("not deleted", r.Left)
+			}
+			t.Left = r.Left
 		}
 		if r.u.Rollout.Status == Done && t.done() {
 			t.good()
@@ -219,7 +248,8 @@ func (r *recording) health() {
 		return
 	}
 	t.Health, t.Reason = HealthProgressing, r.Reason
-	if r.Result == Failed {
+	gaveUp := r.Result == Failed && !r.recovers()
+	if gaveUp {
 		t.Health = HealthFailed
 	}
 	if was == HealthGood {
@@ -229,7 +259,7 @@ func (r *recording) health() {
 	late := !r.now.Before(t.Since.Add(r.u.timeout(t)))
 	switch {
 	case !r.wanted():
-	case r.Result == Failed:
+	case gaveUp:
 		t.Trouble = TroubleFailed
 	case late && t.Trouble != TroubleFailed:
 		t.Trouble = TroubleFailed
@@ -329,7 +359,7 @@ func (r *recording) failed() {
 		t.Trouble = TroubleUnreachable
 	case r.Result == Unavailable, r.Result == Gone, r.Kind == Check: // health that cannot be read is not ill health
 		t.Trouble = TroubleUnavailable
-	case r.Result == Refused, r.Result == Failed, r.Result == Deferred && late && r.Kind == Apply:
+	case r.Result == Refused, r.Result == Failed && !r.recovers(), r.Result == Deferred && late && r.Kind == Apply:
 		t.Trouble = TroubleFailed
 	default:
 		t.Trouble = TroubleDeferred

@@ -259,6 +259,9 @@ type Target struct {
 	Drifted bool `json:"drifted,omitempty"`
 	// Leftovers says that objects of earlier bundles may still be there.
 	Leftovers bool `json:"leftovers,omitempty"`
+	// Left says why they are, since they were last to be deleted; empty when none are, or
+	// nobody has tried.
+	Left string `json:"left,omitempty"`
 	// Made counts, by sort, objects that were new here since there were no
 	// leftovers: as many leftovers of the sort were replaced, see [State.Makes].
 	Made map[string]int `json:"made,omitempty"`
@@ -291,6 +294,9 @@ type Target struct {
 	// BlindSince is since when it is not known how the objects are, because the
 	// target is unreachable or unavailable; zero when it is known.
 	BlindSince time.Time `json:"blindSince,omitzero"`
+	// BackSince is when it was known again after it was not for minAway or longer; zero:
+	// never.
+	BackSince time.Time `json:"backSince,omitzero"`
 
 	// Tenants are those as whose accounts the unit's objects here were written,
 	// the last one first; more than one until what the earlier ones left is
@@ -377,7 +383,7 @@ func (t *Target) forgive(now time.Time) {
 // never negative. It reports whether there were any.
 func (t *Target) clamp(now time.Time) bool {
 	jumped := false
-	for _, at := range []*time.Time{&t.Since, &t.CheckedAt, &t.AppliedAt, &t.TriedAt, &t.StepSince, &t.BlindSince} {
+	for _, at := range []*time.Time{&t.Since, &t.CheckedAt, &t.AppliedAt, &t.TriedAt, &t.StepSince, &t.BlindSince, &t.BackSince} {
 		if at.After(now) {
 			*at, jumped = now, true
 		}

@@ -38,6 +38,7 @@ const (
 	Unreachable Standing = "unreachable"  // of a target nothing is known at the moment
 	Unavailable Standing = "unavailable"  // a target is in trouble that is not the unit's
 	Masked      Standing = "masked"       // a target misses it, and nothing may be written there
+	Leftovers   Standing = "leftovers"    // what a commit dropped is still there
 	Waiting     Standing = "waiting"      // a target could not take it yet
 	Leaving     Standing = "leaving"      // the unit is being removed from the target
 	Pending     Standing = "pending"      // the target's turn has not come
@@ -48,7 +49,7 @@ const (
 
 // byBadness are all standings, the worst first.
 var byBadness = []Standing{Held, RollingBack, RolledBack, Failed, Degraded, Fight, Quarantined,
-	Blocked, Drifted, Empty, Approval, Unreachable, Unavailable, Masked, Waiting, Leaving,
+	Blocked, Drifted, Empty, Approval, Unreachable, Unavailable, Masked, Leftovers, Waiting, Leaving,
 	Pending, Progressing, Healthy, Done}
 
 // worse is the worse of two standings.
@@ -220,6 +221,8 @@ func targetStanding(u *rollout.Unit, t *rollout.Target, name config.TargetName, 
 		return Progressing
 	case t.Applied != t.Wanted:
 		return Pending
+	case t.Left != "":
+		return Leftovers
 	}
 	return Healthy
 }
