@@ -88,9 +88,9 @@ func (s *liveInfo) by() string {
 func (s *liveInfo) refusal(o *object.Object, adopt config.Adoption) error {
 	switch {
 	case adopt == config.AdoptNever:
-		return refusal(o, fmt.Sprintf("it is there already, made by %s, and nothing may be adopted: %s", s.by(), howToTake))
+		return met(o, fmt.Sprintf("it is there already, made by %s, and nothing may be adopted: %s", s.by(), howToTake))
 	case adopt == config.AdoptIfSame && s.release != "":
-		return refusal(o, fmt.Sprintf("it is there already and belongs to %s: %s", s.release, howToTake))
+		return met(o, fmt.Sprintf("it is there already and belongs to %s: %s", s.release, howToTake))
 	}
 	return nil
 }
@@ -98,6 +98,13 @@ func (s *liveInfo) refusal(o *object.Object, adopt config.Adoption) error {
 // refusal is an error of our own: nothing was written.
 func refusal(o *object.Object, message string) *Error {
 	return &Error{Op: "apply", Object: o.ID.String(), class: ErrRefused, unsent: true, Message: message}
+}
+
+// met is a refusal because of an object that is there already.
+func met(o *object.Object, message string) *Error {
+	e := refusal(o, message)
+	e.met = true
+	return e
 }
 
 // howToTake is what a refusal ends with.

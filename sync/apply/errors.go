@@ -76,6 +76,8 @@ type Error struct {
 	audited bool
 	// unsent is set when the request did not leave this process.
 	unsent bool
+	// met is set when the object that is there already was the reason to refuse.
+	met bool
 	// unsure is set when an earlier attempt at the request may have gone
 	// through unseen.
 	unsure bool

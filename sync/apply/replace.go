@@ -55,7 +55,9 @@ func (a *applying) replace(ctx context.Context, i int, fields []string) {
 	refusal, never := r.Err, o.ID.NeverReplaced()
 	allowed := o.Annotation(config.AnnotationReplace) == config.ReplaceAllowed
 	if never != "" || !allowed && !a.PutBack {
-		r.Err = explained(o, refusal, fields, never)
+		if !a.isLeaving(ctx, i) {
+			r.Err = explained(o, refusal, fields, never)
+		}
 		return
 	}
 	live, path, err := a.readObject(ctx, "replace", o.ID, o.Version)
@@ -69,12 +71,20 @@ func (a *applying) replace(ctx context.Context, i int, fields []string) {
 		return
 	}
 	if !allowed && live.GetAnnotations()[config.AnnotationReplace] != config.ReplaceAllowed {
-		r.Err = explained(o, refusal, fields, never)
+		if live.GetDeletionTimestamp() != nil {
+			a.waitOut(i, metaOf(live))
+		} else {
+			r.Err = explained(o, refusal, fields, never)
+		}
 		return
 	}
 	r.Err, r.Entry.Digest = nil, ""
 	// What was begun is brought to an end; each request has its own time.
 	certain := context.WithoutCancel(ctx)
+	waits := waitsDeletion // that somebody else began
+	if old, found := a.replaced.Load(o.ID); live.GetDeletionTimestamp() == nil || found && old.(*unstructured.Unstructured).GetDeletionTimestamp() == nil {
+		waits = "replacement"
+	}
 	if live.GetDeletionTimestamp() == nil {
 		if kept := a.keptWhileLive(live, o); kept != "" {
 			r.Err = explained(o, refusal, fields, kept)
@@ -103,9 +113,39 @@ func (a *applying) replace(ctx context.Context, i int, fields []string) {
 			return
 		}
 	} else if a.isOfUnit(live, o) { // what somebody else is deleting is not ours to put back
-		a.replaced.Store(o.ID, live)
+		a.replaced.LoadOrStore(o.ID, live)
 	}
-	a.await(certain, i, path, live)
+	a.await(certain, i, path, live, waits)
+}
+
+// waitOut has an object wait until the one of its name is gone, which somebody deletes:
+// what the server said of that one is no verdict on the new one.
+func (a *applying) waitOut(i int, live *metav1.PartialObjectMetadata) {
+	a.results[i].Err = nil
+	a.waitFor(i, waitsDeletion, terminating(live))
+}
+
+// isLeaving says whether the object that was refused met one that is being deleted, and
+// then waits for that.
+func (a *applying) isLeaving(ctx context.Context, i int) bool {
+	r := &a.results[i]
+	var e *Error
+	if !errors.As(r.Err, &e) || !e.met && len(immutableFields(e)) == 0 {
+		return false
+	}
+	var live *metav1.PartialObjectMetadata
+	err := a.addressed(ctx, a.resource, a.gvk(i), func(found resource) error {
+		path, err := found.path("apply", r.ID)
+		if err == nil {
+			live, err = a.getMeta(ctx, r.ID.String(), path)
+		}
+		return err
+	})
+	if err != nil || live.DeletionTimestamp == nil {
+		return false
+	}
+	a.waitOut(i, live)
+	return true
 }
 
 // waitFor marks an object that is brought later.
@@ -127,8 +167,9 @@ func propagation(id object.ID) metav1.DeletionPropagation {
 	return metav1.DeletePropagationForeground
 }
 
-// await waits a little for the deleted object to be gone, and makes the new one.
-func (a *applying) await(ctx context.Context, i int, path string, live *unstructured.Unstructured) {
+// await waits a little for the deleted object to be gone, and makes the new one. waits is
+// what is waited for if that takes longer.
+func (a *applying) await(ctx context.Context, i int, path string, live *unstructured.Unstructured, waits string) {
 	o := a.Objects[i]
 	timed, cancel := context.WithTimeout(ctx, goneTime)
 	defer cancel()
@@ -144,7 +185,7 @@ func (a *applying) await(ctx context.Context, i int, path string, live *unstruct
 		return errors.Is(err, ErrRefused), err
 	})
 	if err != nil {
-		a.waitFor(i, "replacement", why)
+		a.waitFor(i, waits, why)
 		return
 	}
 	a.results[i].Entry.UID = "" // of the one that is gone

@@ -171,7 +171,7 @@ func TestReplaceNeverTakesData(t *testing.T) {
 		if !errors.Is(got.Err, ErrRefused) || !strings.Contains(got.Err.Error(), "it is not replaced: ") {
 			t.Errorf("%s: got %v", test.name, got.Err)
 		}
-		same(t, map[string]int{"PATCH": 1}, w.methods())
+		same(t, map[string]int{"PATCH": 1, "GET": 1}, w.methods())
 	}
 	same(t, len(never), tried)
 	for _, id := range []object.ID{{Kind: "Namespace", Name: "x"}, {Group: "apiregistration.k8s.io", Kind: "APIService", Name: "v1.x"}} {

@@ -38,6 +38,9 @@ func (a *applying) one(ctx context.Context, i int) {
 		a.replace(ctx, i, fields)
 		return
 	}
+	if a.isLeaving(ctx, i) {
+		return
+	}
 	a.replacedBy(ctx, i)
 }
 
@@ -288,7 +291,7 @@ func (s *sending) update(ctx context.Context, uid types.UID, fields string, forc
 
 // heldByOthers is the refusal to change what others have set.
 func heldByOthers(o *object.Object, conflicts []store.Change, err error) *Error {
-	e := refusal(o, fmt.Sprintf("it is there already, with other values: %s: %s", holders(conflicts), howToTake))
+	e := met(o, fmt.Sprintf("it is there already, with other values: %s: %s", holders(conflicts), howToTake))
 	e.Code, e.unsent, e.cause = http.StatusConflict, false, err
 	return e
 }
