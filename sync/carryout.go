@@ -114,7 +114,9 @@ func (p *pass) resolve(j *executor.Job) error {
 			return err
 		}
 	}
-	j.Work, err = p.work(j)
+	if j.Work, err = p.work(j); err == nil && j.Kind == rollout.Check {
+		j.Work.Changing = p.changing(j)
+	}
 	return err
 }
 

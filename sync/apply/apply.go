@@ -29,6 +29,10 @@ type Work struct {
 	Adopt config.Adoption
 	// Ignore are the rules of the policy that hold on the target.
 	Ignore []config.IgnoreRule
+	// Changing are the objects that the release under way changed, each as it was before;
+	// nil when it is new. [Cluster.Health] does not tolerate that what was changed is
+	// taken back.
+	Changing map[object.ID]*object.Object
 	// Rules say for some kinds when an object is healthy.
 	Rules render.HealthRules
 	// Tolerated are the objects that stay as somebody made them until Git brings

@@ -62,7 +62,7 @@ func (c *call) deep(ctx context.Context, item DeepItem, ignored []pointer) (find
 		if live, err = c.getObject(ctx, id, path); err != nil {
 			return err
 		}
-		if finding = c.changed(live, item.Entry, ignored); finding != nil {
+		if finding = c.changed(metaOf(live), item.Entry, ignored); finding != nil {
 			return nil // plain to see, so nobody has to ask the server
 		}
 		again, err = c.tryApply(ctx, "dry run", item.Object, item.Object.JSON, path)

@@ -10,6 +10,7 @@ import (
 	"net/http"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -46,7 +47,8 @@ func (c *Cluster) Health(ctx context.Context, work Work) (health.Health, []drift
 	var ask []int
 	for i, o := range objects {
 		healths[i].State = health.Healthy
-		if work.Asks(o) && !(o.IsRun() && work.Known[o.ID].Ran != "") {
+		_, isChanging := work.Changing[o.ID]
+		if (work.Asks(o) || isChanging) && !(o.IsRun() && work.Known[o.ID].Ran != "") {
 			ask = append(ask, i)
 		}
 	}
@@ -80,10 +82,17 @@ func Asks(id object.ID, rules render.HealthRules) bool {
 // health is that of one object; its Reason does not name the object.
 func (c *call) health(ctx context.Context, o *object.Object, known store.Entry, work Work) (health.Health, *drift.Finding, error) {
 	var live *unstructured.Unstructured
+	var meta *metav1.PartialObjectMetadata
 	err := c.addressed(ctx, c.resource, kindOf(o.ID, o.Version), func(found resource) error {
 		path, err := found.path("get", o.ID)
-		if err == nil {
-			live, err = c.getObject(ctx, o.ID, path)
+		switch {
+		case err != nil:
+		case work.Asks(o):
+			if live, err = c.getObject(ctx, o.ID, path); err == nil {
+				meta = metaOf(live)
+			}
+		default:
+			meta, err = c.getMeta(ctx, o.ID.String(), path)
 		}
 		return err
 	})
@@ -96,8 +105,12 @@ func (c *call) health(ctx context.Context, o *object.Object, known store.Entry, 
 	case err != nil:
 		return health.Health{}, nil, on("get", o.ID, err)
 	}
-	if finding := c.changed(live, known, pointersFor(work.Ignore, o.ID)); finding != nil && !work.Tolerated[o.ID] {
+	ignored := pointersFor(work.Ignore, o.ID)
+	if finding := c.changed(meta, known, ignored); finding != nil && (!work.Tolerated[o.ID] || work.isUndone(o, known, meta, ignored)) {
 		return health.Health{State: health.Progressing, Reason: "changed since it was applied: " + finding.Changes[0].String()}, finding, nil
+	}
+	if live == nil {
+		return health.Health{State: health.Healthy}, nil, nil
 	}
 	if rule := work.Rules.For(o.ID); rule != nil && !o.IsRun() { // whether a hook has run is no matter of health
 		return c.judgeByRule(ctx, live, rule), nil, nil
@@ -133,11 +146,11 @@ func (c *call) judgeLive(ctx context.Context, live *unstructured.Unstructured) (
 
 // changed holds a live object against what is known of it; nil when it is as it
 // was applied, or when that is not known.
-func (c *connection) changed(live *unstructured.Unstructured, known store.Entry, ignored []pointer) *drift.Finding {
+func (c *connection) changed(live *metav1.PartialObjectMetadata, known store.Entry, ignored []pointer) *drift.Finding {
 	if !Judged(known) {
 		return nil
 	}
-	return c.compare(known, metaOf(live), ignored...)
+	return c.compare(known, live, ignored...)
 }
 
 // getObject reads an object in full. It must not be used for Secrets.
