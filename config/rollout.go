@@ -242,3 +242,10 @@ type Budget struct {
 
 // Counts says that the budget bounds how many units are in change.
 func (b *Budget) Counts() bool { return b.Units > 0 || b.UnitsPerTarget > 0 }
+
+// HasAfter says whether a gate of some wave waits for another unit.
+func (r *Rollout) HasAfter() bool {
+	return slices.ContainsFunc(r.Waves, func(w Wave) bool {
+		return slices.ContainsFunc(w.Gates, func(g Gate) bool { return g.After != nil })
+	})
+}

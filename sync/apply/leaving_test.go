@@ -4,14 +4,18 @@
 package apply
 
 import (
+	"context"
 	"maps"
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/object"
+	"github.com/swell-sh/swell/sync/store"
 )
 
 // TestTheOneBeforeIsBeingDeleted: what is refused because an object of its name waits for a
@@ -74,4 +78,113 @@ func TestTheOneBeforeIsBeingDeleted(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestPruneWaitsForWhatIsLeft: an operator, its rights and its definition stay until it has let
+// go of its objects, and what a workload runs with stays with the workload. All went in the
+// same moment, and the object waited for its finalizer for ever.
+func TestPruneWaitsForWhatIsLeft(t *testing.T) {
+	t.Parallel()
+	c, _ := connect(t, Options{})
+	ns := space(t)
+	discard(t, crds, "", "widgets."+ns+".example.com")
+	s := newState(t, c)
+	operator := newObject(t, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: operator, namespace: %s}, spec: {replicas: 0, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: x}]}}}}", ns)
+	rights := newObject(t, "{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: operator, namespace: %s}, rules: [{apiGroups: [''], resources: [pods], verbs: [get]}]}", ns)
+	settings, thing := configMap(t, ns, "config", "1"), newObject(t, widget, ns, "")
+	claim := newObject(t, "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: disk, namespace: %s}, spec: {accessModes: [ReadWriteOnce], storageClassName: '', volumeName: nowhere, resources: {requests: {storage: 1Gi}}}}", ns)
+	definition := newObject(t, widgets, ns, "Widget", "size: {type: string}")
+	for _, r := range s.apply("x", definition, rights, settings, claim, operator, thing) {
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+	}
+	finalizers := func(id object.ID, list string) {
+		t.Helper()
+		touch(t, c, id, `{"metadata":{"finalizers":`+list+`}}`)
+	}
+	ids := []object.ID{rights.ID, settings.ID, claim.ID, operator.ID, thing.ID}
+	prune := func() map[string]string {
+		said := map[string]string{}
+		for _, r := range s.deletes(ids...) {
+			if r.Err != nil {
+				t.Error(r.Err)
+			}
+			said[r.ID.Kind] = strings.TrimSpace(string(r.Action) + " " + r.Reason)
+		}
+		return said
+	}
+	finalizers(thing.ID, `["example.com/operator"]`)
+	waits := "skipped goes after " + thing.ID.String()
+	for range 2 {
+		same(t, map[string]string{"Widget": "deleted terminating, waits for example.com/operator", "Deployment": waits, "Role": waits, "ConfigMap": waits, "PersistentVolumeClaim": waits}, prune())
+	}
+	for _, id := range ids {
+		if !isLive(t, c, id) {
+			t.Errorf("%s is gone", id)
+		}
+	}
+	finalizers(thing.ID, "null")
+	finalizers(operator.ID, `["example.com/last"]`)
+	waits = "skipped goes after " + operator.ID.String()
+	got := prune()
+	if got["Widget"] != "" && !strings.HasPrefix(got["Widget"], "deleted") || got["Deployment"] != "deleted terminating, waits for example.com/last" ||
+		got["Role"] != waits || got["ConfigMap"] != waits || got["PersistentVolumeClaim"] != waits {
+		t.Errorf("with the operator on its way out: %v", got)
+	}
+	finalizers(operator.ID, "null")
+	prune()
+	for _, id := range []object.ID{rights.ID, settings.ID, operator.ID, thing.ID} {
+		if isLive(t, c, id) {
+			t.Errorf("%s is there", id)
+		}
+	}
+}
+
+// TestPruneSparesWhatAChangedOneNeeds: what may be needed by something that could not be deleted stays
+// with it.
+func TestPruneSparesWhatAChangedOneNeeds(t *testing.T) {
+	t.Parallel()
+	c, _ := connect(t, Options{})
+	conn := c
+	ns := space(t)
+	s := newState(t, c)
+	config := configMap(t, ns, "config", "1")
+	workload := newObject(t, "{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: store, namespace: %s}, spec: {replicas: 0, serviceName: s, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: x}]}}}}", ns)
+	s.apply("x", config, workload)
+	entries := []store.Entry{s.known[config.ID], s.known[workload.ID]}
+	results := make([]Result, len(entries))
+	c.begin().pruneAll(t.Context(), entries, results, func(c *call, ctx context.Context, r Result, path string, live *metav1.PartialObjectMetadata) Result {
+		touch(t, conn, r.ID, `{"metadata":{"annotations":{"at":"the same moment"}}}`)
+		return c.delete(ctx, r, path, live)
+	})
+	if !results[1].Changed || !results[0].After || results[0].Action != Skipped || results[0].Reason != "goes after "+workload.ID.String() {
+		t.Errorf("got %+v", results)
+	}
+	if !isLive(t, c, config.ID) || !isLive(t, c, workload.ID) {
+		t.Error("something is gone")
+	}
+}
+
+// kindAt is where a test finds objects of whatever kind.
+func kindAt(t *testing.T, c *Cluster, id object.ID) dynamic.ResourceInterface {
+	t.Helper()
+	found, err := c.begin().resource(t.Context(), kindOf(id, "v1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return somebody(t).Resource(found.WithResource(found.plural)).Namespace(id.Namespace)
+}
+
+func touch(t *testing.T, c *Cluster, id object.ID, patch string) {
+	t.Helper()
+	if _, err := kindAt(t, c, id).Patch(t.Context(), id.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "other"}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func isLive(t *testing.T, c *Cluster, id object.ID) bool {
+	t.Helper()
+	_, err := kindAt(t, c, id).Get(t.Context(), id.Name, metav1.GetOptions{})
+	return err == nil
 }

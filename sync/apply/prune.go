@@ -4,6 +4,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,7 +15,6 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync/approval"
@@ -27,7 +27,9 @@ const annotationDeletion = "client.lifecycle.config.k8s.io/deletion"
 
 // Prune deletes the objects of the entries; that they should go has been
 // decided. It returns a result for each, by index, and goes through the phases
-// and stages of [Cluster.Apply] in reverse.
+// in reverse, and in each from custom objects over workloads to what those need. It stops
+// where something is still there: what is refused, what somebody changed, what waits for a
+// finalizer. What comes after that is [Skipped], and After.
 //
 // Each object is looked at first, and deleted with its UID as precondition,
 // only if it still is the one of the entry: same UID, our label, fields applied
@@ -73,15 +75,24 @@ func (c *Cluster) CheckPrune(ctx context.Context, entries []store.Entry) []Resul
 // remover does away with a live object that has been found to be ours.
 type remover func(c *call, ctx context.Context, r Result, path string, live *metav1.PartialObjectMetadata) Result
 
+// pruneAll goes backwards: what others need goes when those are gone. What is behind
+// something that is still there stays, and says so.
 func (c *call) pruneAll(ctx context.Context, entries []store.Entry, results []Result, remove remover) {
-	for _, phase := range backwards(entries) {
-		all := stages(len(phase), func(i int) schema.GroupVersionKind { return kindOf(entries[phase[i]].ID, entries[phase[i]].Version) })
-		slices.Reverse(all[:])
-		for _, numbers := range all {
-			slices.Reverse(numbers)
-			c.each(numbers, func(i int) {
-				results[phase[i]] = c.ofThisCluster(ctx, entries[phase[i]], c.prune(ctx, entries[phase[i]], remove))
-			})
+	first := ""
+	for _, numbers := range backwards(entries) {
+		if first != "" {
+			for _, i := range numbers {
+				results[i] = Result{ID: entries[i].ID, Entry: entries[i], After: true}.kept("goes after "+first, false)
+			}
+			continue
+		}
+		c.each(numbers, func(i int) {
+			results[i] = c.ofThisCluster(ctx, entries[i], c.prune(ctx, entries[i], remove))
+		})
+		for _, i := range numbers {
+			if r := &results[i]; first == "" && (r.Err != nil || r.Changed || r.Action == Deleted && !r.Forget) {
+				first = r.ID.String()
+			}
 		}
 	}
 }
@@ -98,23 +109,57 @@ func (c *call) ofThisCluster(ctx context.Context, entry store.Entry, r Result) R
 	return r
 }
 
-// backwards are the numbers of the entries by phase, the last one first, and
-// after all of them what goes before all phases when it is applied.
+// turn is when an object of a phase is deleted.
+type turn int
+
+const (
+	turnCustom      turn = iota // while whoever looks after it is there, and may have to let it go
+	turnInterceptor             // it may refuse what comes next
+	turnWorkload
+	turnFoundation // what workloads run with: config, accounts, claims
+	turnDefinition
+)
+
+func turnOf(e *store.Entry) turn {
+	switch stage := stageOf(kindOf(e.ID, e.Version)); {
+	case e.ID.IsCustom():
+		return turnCustom
+	case stage == interceptors:
+		return turnInterceptor
+	case stage == foundations, e.ID.Group == "" && (e.ID.Kind == "PersistentVolumeClaim" || e.ID.Kind == "PersistentVolume"):
+		return turnFoundation
+	case stage == definitions:
+		return turnDefinition
+	}
+	return turnWorkload
+}
+
+// backwards are the numbers of the entries in the order of deletion, those together that
+// go at the same time: by phase, the last one first, and after all of them what goes before
+// all phases when it is applied; in a phase by turn.
 func backwards(entries []store.Entry) [][]int {
 	const before = -1
-	byPhase := map[int][]int{}
-	for i, e := range entries {
-		phase := e.Phase
-		if e.ID.IsFoundation() {
-			phase = before
+	type place struct {
+		phase int
+		turn  turn
+	}
+	together := map[place][]int{}
+	for i := range entries {
+		at := place{entries[i].Phase, turnOf(&entries[i])}
+		if entries[i].ID.IsFoundation() {
+			at.phase = before
 		}
-		byPhase[phase] = append(byPhase[phase], i)
+		together[at] = append(together[at], i)
 	}
-	var phases [][]int
-	for _, phase := range slices.Backward(slices.Sorted(maps.Keys(byPhase))) {
-		phases = append(phases, byPhase[phase])
+	places := slices.SortedFunc(maps.Keys(together), func(a, b place) int {
+		return cmp.Or(cmp.Compare(b.phase, a.phase), cmp.Compare(a.turn, b.turn))
+	})
+	all := make([][]int, 0, len(places))
+	for _, at := range places {
+		slices.SortStableFunc(together[at], func(a, b int) int { return cmp.Compare(kindRanks[entries[b].ID.Kind], kindRanks[entries[a].ID.Kind]) })
+		all = append(all, together[at])
 	}
-	return phases
+	return all
 }
 
 // prune deletes one object, or says why not.

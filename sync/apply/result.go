@@ -68,6 +68,9 @@ type Result struct {
 	// Forget is set by [Cluster.Prune] when the entry has done its duty: the
 	// object is gone, or is not ours.
 	Forget bool
+	// After is set by [Cluster.Prune] when the object's turn has not come, because
+	// something is still there that has to go first.
+	After bool
 	// Changed is set by [Cluster.Prune] when a heavy object changed between the
 	// look at it and its deletion, which therefore did not take place.
 	Changed bool

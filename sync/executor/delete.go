@@ -33,7 +33,7 @@ func (j *Job) delete(ctx context.Context, conn *apply.Cluster, inventory Invento
 	if len(containers) == 0 || ctx.Err() != nil {
 		return results, nil
 	}
-	if slices.ContainsFunc(results, func(r apply.Result) bool { return r.Waits != "" || r.Err != nil }) {
+	if slices.ContainsFunc(results, isInTheWay) {
 		for _, c := range containers {
 			results = append(results, apply.Result{ID: c.ID, Entry: c, Action: apply.Skipped, Reason: "goes after the others"})
 		}
@@ -55,6 +55,12 @@ func (j *Job) delete(ctx context.Context, conn *apply.Cluster, inventory Invento
 		}
 	}
 	return append(results, j.pruneAs(ctx, conn, empty)...), lines
+}
+
+// isInTheWay says that namespaces and definitions stay for what became of an object: it is
+// still there, and may need them.
+func isInTheWay(r apply.Result) bool {
+	return r.Waits != "" || r.Err != nil || r.After || r.ID.IsCustom() && r.Action == apply.Deleted && !r.Forget
 }
 
 // remaining are the entries of the job's cluster, and what is live there that swell

@@ -110,11 +110,15 @@ func (p *pass) leaveLater(u *Unit, name config.TargetName) bool {
 	if p.dependents == nil {
 		p.dependents = map[object.UnitTarget][]config.UnitPath{}
 		for path, other := range p.state.Units {
-			if w := p.want.Units[path]; w != nil && len(w.Needs) == 0 && p.known(path) {
+			if w := p.want.Units[path]; w != nil && len(w.Needs) == 0 && p.known(path) && !other.Rollout.Spec.HasAfter() {
 				continue
 			}
 			for target, t := range other.Targets {
-				for _, need := range p.needsOf(path, target, t) {
+				needs := p.needsOf(path, target, t)
+				if !p.wants(path, target) { // one that stays starts no more
+					needs = slices.Concat(needs, other.afterUnits(t))
+				}
+				for _, need := range needs {
 					at := object.UnitTarget{Unit: need, Target: target}
 					p.dependents[at] = append(p.dependents[at], path)
 				}
@@ -131,6 +135,19 @@ func (p *pass) leaveLater(u *Unit, name config.TargetName) bool {
 		}
 	}
 	return false
+}
+
+// afterUnits are the units that a gate has a target's wave start after.
+func (u *Unit) afterUnits(t *Target) (units []config.UnitPath) {
+	if t.Wave < 0 || t.Wave >= len(u.Rollout.Spec.Waves) {
+		return nil
+	}
+	for _, gate := range u.Rollout.Spec.Waves[t.Wave].Gates {
+		if gate.After != nil {
+			units = append(units, gate.After.Unit)
+		}
+	}
+	return units
 }
 
 // needsOf are the needs that the commit gives, or the last known ones.
