@@ -62,7 +62,7 @@ func (p *process) once(ctx context.Context) (sync.Record, *rollout.State, error)
 	defer d.close()
 	defer daemonSignals(p.file.in, p.log, d.Hurry)()
 	record, err := d.Settle(ctx)
-	return record, d.State(), err
+	return record, d.State(), errors.Join(err, p.state.Follow(false))
 }
 
 // follow runs daemons one after the other, each with the newest configuration that can be
@@ -76,9 +76,15 @@ func (p *process) follow(ctx context.Context) error {
 		return err
 	}
 	p.log.Info("following", "version", versionText())
+	if err := p.state.Follow(true); err != nil {
+		p.log.Error("status will not tell when this daemon dies", "err", err)
+	}
 	for {
 		next, err := p.run(ctx, d, hangups)
-		if err != nil || next == nil {
+		if err == nil && next == nil {
+			return p.state.Follow(false)
+		}
+		if err != nil {
 			return err
 		}
 		if d, err = p.replace(ctx, *next); err != nil {

@@ -66,7 +66,7 @@ func asking(cmd *cobra.Command, file configPath, ask func(teller) error) error {
 	if err != nil {
 		return err
 	}
-	err = ask(serve.View{Store: s, Planner: planners(settings)})
+	err = ask(serve.View{Store: s, Planner: planners(settings), Silent: running})
 	var code exit
 	if err != nil && !errors.As(err, &code) {
 		return err

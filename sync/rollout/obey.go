@@ -67,7 +67,7 @@ func (p *pass) obey(u *Unit, o *order.Order) (did, idle string) {
 		}
 		return "", "nothing failed or waits"
 	case order.Promote:
-		return p.promote(u, o.Scope.Wave)
+		return p.promote(u, o)
 	case order.Rollback:
 		return p.rollBack(u, o)
 	case order.Clear:
@@ -82,9 +82,9 @@ func (p *pass) obey(u *Unit, o *order.Order) (did, idle string) {
 
 // promote opens what the unit's release waits for: its turn; the gates at the start of the
 // wave under way; else the soak and the gates at its end, and those at the start of the
-// next one.
-func (p *pass) promote(u *Unit, wave string) (did, idle string) {
-	r := u.Rollout
+// next one. A gate opens for those only who may open it, see [pass.keepsShut].
+func (p *pass) promote(u *Unit, o *order.Order) (did, idle string) {
+	r, wave := u.Rollout, o.Scope.Wave
 	if u.Pending != nil && !u.Pending.Promoted && u.BlockedBy == ObstacleTurn {
 		u.Pending.Promoted = true
 		return "its release begins before its turn", ""
@@ -101,14 +101,64 @@ func (p *pass) promote(u *Unit, wave string) (did, idle string) {
 		return "it goes on although other units failed on its commit", ""
 	}
 	if r.StartsWaived <= r.Wave && u.unstarted(r.Wave) {
+		if why := p.keepsShut(u, r.Wave, true, o); why != "" {
+			return "", why
+		}
 		r.StartsWaived = r.Wave + 1
 		return fmt.Sprintf("wave %s starts whatever its gates say", name), ""
 	}
 	if r.EndsWaived > r.Wave {
 		return "", fmt.Sprintf("wave %s is promoted already", name)
 	}
-	r.EndsWaived, r.StartsWaived = r.Wave+1, r.Wave+2
-	return fmt.Sprintf("wave %s ends when it is healthy, whatever its soak and gates say", name), ""
+	if !u.begun(r.Wave) && !u.unproved(u.tally(r.Wave, false)) {
+		return "", fmt.Sprintf("wave %s has not begun: it has no soak and no gate to end yet", name)
+	}
+	if why := p.keepsShut(u, r.Wave, false, o); why != "" {
+		return "", why
+	}
+	r.EndsWaived = r.Wave + 1
+	did = fmt.Sprintf("wave %s ends when it is healthy, whatever its soak and gates say", name)
+	if why := p.keepsShut(u, r.Wave+1, true, o); why != "" {
+		return did + "; the next one does not start: " + why, ""
+	}
+	r.StartsWaived = r.Wave + 2
+	return did, ""
+}
+
+// begun says that a target of a wave was written.
+func (u *Unit) begun(wave int) bool {
+	for _, t := range u.list() {
+		if t.Wave == wave && (t.Touched || !t.TriedAt.IsZero()) {
+			return true
+		}
+	}
+	return false
+}
+
+// keepsShut says why an order opens no gates at the start, or at the end, of a wave; empty
+// when it does. Who may not approve the gate may not go past it, and what was measured is
+// passed over for a reason only.
+func (p *pass) keepsShut(u *Unit, wave int, start bool, o *order.Order) string {
+	if wave >= len(u.Rollout.Spec.Waves) {
+		return ""
+	}
+	spec := &u.Rollout.Spec.Waves[wave]
+	for n := range spec.Gates {
+		gate := &spec.Gates[n]
+		if gate.AtStart() != start || u.gateState(wave, n).Passed {
+			continue
+		}
+		at := fmt.Sprintf("gate %s of wave %s", gate.Word(), spec.Name)
+		switch {
+		case gate.Approval != nil && slices.Contains(u.Rollout.Authors, o.By):
+			return fmt.Sprintf("%s: %s is an author of what it brings", at, o.By)
+		case gate.Approval != nil && len(gate.Approval.By) > 0 && !slices.Contains(gate.Approval.By, o.By):
+			return fmt.Sprintf("%s: %s may not approve it", at, o.By)
+		case gate.Approval == nil && o.Reason == "":
+			return at + ": it takes --reason to go past it"
+		}
+	}
+	return ""
 }
 
 // unstarted says that a wave has gates at its start, and a target that was not written.

@@ -41,7 +41,7 @@ import (
 //	gate WAVE KIND [VALUE]              approval, after PATH, window SCHEDULE/DURATION, http [start], job NAME, prometheus
 //	silent POLICY [limit=] [after=], revert
 //	tiers TIER..., tier PATH NUMBER, budget [failedUnits=] [units=] [unitsPerTarget=]
-//	order VERB [by=] [unit=] [target=] [tenant=] [wave=] [until=DURATION] [digest=UNIT]  digest: of what the unit asks for
+//	order VERB [by=] [reason=] [unit=] [target=] [tenant=] [wave=] [until=DURATION] [digest=UNIT]  digest: of what the unit asks for
 //	authors NAME...                     who wrote what the commit brings
 //	lift VERB                           ends the standing orders
 //	answer UNIT yes|no|none [REASON]    to the last question of the unit
@@ -513,7 +513,7 @@ func (s *script) bound(verb string, rest []string) {
 
 func (s *script) order(rest []string) {
 	p := pairs(rest[1:])
-	o := order.Order{Seq: int64(s.line), At: s.now, By: "ann", Verb: order.Verb(rest[0]),
+	o := order.Order{Seq: int64(s.line), At: s.now, By: "ann", Verb: order.Verb(rest[0]), Reason: p["reason"],
 		Scope: order.Scope{Unit: config.UnitPath(p["unit"]), Target: config.TargetName(p["target"]), Tenant: p["tenant"], Wave: p["wave"]}}
 	if p["by"] != "" {
 		o.By = p["by"]

@@ -27,6 +27,8 @@ type View struct {
 	Now func() time.Time
 	// Planner opens what makes forecasts; done gives it back.
 	Planner func() (planner *sync.Planner, done func(), err error)
+	// Silent says that a daemon is at work on the state and does not answer.
+	Silent bool
 }
 
 // Status is how the units are, and the fleet.
@@ -145,6 +147,9 @@ func (v View) Status(_ context.Context, below string) (is Status, err error) {
 		unit, isUnits := strings.CutPrefix(t.About, "unit ")
 		return isUnits && !config.Within(unit, below)
 	})
+	if is.Conditions, err = v.addDaemon(is.Conditions); err != nil {
+		return is, err
+	}
 	told := below == "" && len(is.Conditions) > 0 ||
 		slices.ContainsFunc(is.Conditions, func(t store.Condition) bool { return strings.HasPrefix(t.About, "unit ") })
 	is.Units, err = v.units(below)
@@ -152,6 +157,20 @@ func (v View) Status(_ context.Context, below string) (is Status, err error) {
 		return is, err
 	}
 	return is, v.addFleet(&is.Fleet, below)
+}
+
+// addDaemon adds why nobody looks after the fleet at the moment.
+func (v View) addDaemon(conditions []store.Condition) ([]store.Condition, error) {
+	lastSeen, died, err := v.Store.Died()
+	switch {
+	case err != nil:
+		return nil, err
+	case died:
+		return append(conditions, store.Condition{About: store.AboutDaemon, Since: lastSeen, Text: "it died, and nothing is looked at since: start swell run again"}), nil
+	case v.Silent:
+		return append(conditions, store.Condition{About: store.AboutDaemon, Since: v.now(), Text: "it runs and does not answer"}), nil
+	}
+	return conditions, nil
 }
 
 // addFleet adds what waits for approval, what is in force, and which clusters' objects are

@@ -26,6 +26,9 @@ const AboutConfiguration = "configuration"
 // AboutChange is about a changed configuration of the daemon that is not in force.
 const AboutChange = "changed configuration"
 
+// AboutDaemon is about a daemon that died, or does not answer. It is stored by nobody.
+const AboutDaemon = "daemon"
+
 // AboutForge is about previews and statuses that are not on the forge as they should be, and
 // AboutWebhooks about webhooks, of which none is taken. Both block no release.
 const (
