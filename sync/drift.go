@@ -95,7 +95,11 @@ func (d *Daemon) reconsidered(cluster string) []store.Object {
 		return nil
 	}
 	return d.sweeps.ledger.Reconsider(cluster, func(of store.Object) bool {
-		return d.sweeps.modes.Of(of.Unit, of.Target) == config.DriftCorrect && d.masked(object.UnitTarget{Unit: of.Unit, Target: of.Target}) == ""
+		if d.sweeps.modes.Of(of.Unit, of.Target) != config.DriftCorrect || d.masked(object.UnitTarget{Unit: of.Unit, Target: of.Target}) != "" {
+			return false
+		}
+		_, _, moves := d.movesOn(of)
+		return !moves
 	})
 }
 
@@ -295,6 +299,10 @@ func (p *pass) noteDrifts(drifts []drift.Finding, checked bool, now time.Time) (
 		case mode == config.DriftReport && !awaited, p.reportsOnly(found.Entry):
 			if p.sweeps.ledger.Note(found, string(config.DriftReport), now) {
 				p.event(of, "reported", drift.Text(found))
+			}
+		case p.waitsForRelease(found):
+			if p.sweeps.ledger.Note(found, string(config.DriftReport), now) {
+				p.event(of, "reported", drift.Text(found)+"; the newest commit changes it too: it stays until its wave")
 			}
 		case found.Kept:
 			p.noteFight(found, drift.FightText(found.Changes[0].Field, found.Changes[0].Manager), now)

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync/order"
 	"github.com/swell-sh/swell/sync/rollout"
@@ -72,4 +74,90 @@ func testACanaryTakenBackIsPromoted(t *testing.T, w *world) {
 	w.until("the end", w.is("app", 2, rollout.Done))
 	w.want("images", w.tags("app"), "1 2 2")
 	w.want("status", string(w.standing("app")), "drifted")
+}
+
+// TestAnEmergencyFixStays: somebody put the fix in by hand under a mask and committed it; the
+// end of the mask took it back at all targets whose wave had not come.
+func TestAnEmergencyFixStays(t *testing.T) {
+	for name, drift := range map[string]config.Drift{"watched": {Watch: true}, "swept": {}} {
+		t.Run(name, func(t *testing.T) {
+			simulated(t, func(t *testing.T, w *world) {
+				w.app("app", "1", "one", "two")
+				w.commit()
+				if drift.Watch {
+					w.watching()
+				} else {
+					w.sweeping(drift)
+					w.release()
+				}
+				testAnEmergencyFixStays(t, w)
+			})
+		})
+	}
+}
+
+func testAnEmergencyFixStays(t *testing.T, w *world) {
+	fix := func(target string) {
+		w.edit(target, deployments, "app", `[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"registry.example.com/app:2"}]`, "kubectl-set")
+	}
+	w.give(order.Order{Verb: order.Mask, Reason: "incident"})
+	w.pass()
+	for _, target := range []string{"dev-1/a", "dev-1/b", "dev-2/c"} {
+		fix(target)
+	}
+	w.edit("dev-1/b", deployments, "app", `{"spec":{"revisionHistoryLimit":3}}`, "kubectl-edit")
+	w.edit("dev-1/b", configMaps, "two", `{"data":{"image":"stolen"}}`, "kubectl-edit")
+	w.app("app", "2", "one", "two")
+	w.commit()
+	w.pass()
+	w.give(order.Order{Verb: order.Unmask, Reason: "it is in Git"})
+	w.until("the canary", w.canary("app", 2))
+	for range 3 {
+		if w.drift.Watch {
+			w.pass()
+		} else {
+			w.nextSweep()
+			w.now = w.now.Add(-9 * time.Minute) // before the soak is over
+		}
+		w.pass()
+	}
+	w.want("images while the canary soaks", w.tags("app"), "2 2 2")
+	if events := w.events("app", "reported"); !strings.Contains(strings.Join(events, "\n"), "the newest commit changes it too: it stays until its wave") {
+		t.Errorf("reported: %q", events)
+	}
+	w.now = w.now.Add(10 * time.Minute)
+	w.until("the end", w.is("app", 2, rollout.Done))
+	w.until("no drift", func() bool { w.now = w.now.Add(time.Minute); w.pass(); return w.drifts() == "" })
+	w.want("images", w.tags("app"), "2 2 2")
+	w.want("config", w.image("dev-1/b", "two"), "registry.example.com/app:2")
+}
+
+// TestDriftBesideARelease: what both bundles agree on is corrected while a release is on its
+// way, and what a release changed that failed is none that anybody wants.
+func TestDriftBesideARelease(t *testing.T) { simulated(t, testDriftBesideARelease) }
+
+func testDriftBesideARelease(t *testing.T, w *world) {
+	w.waves("  - {name: canary, match: {labels: {ring: canary}}, soak: 10h, timeout: 1m}\n  - {name: rest, timeout: 1m}\n")
+	w.commit()
+	w.sweeping(config.Drift{})
+	w.until("the canary", w.canary("app", 1))
+	w.now = w.now.Add(10 * time.Hour)
+	w.until("the first release", w.is("app", 1, rollout.Done))
+	w.app("app", "2", "one")
+	w.commit()
+	w.until("the canary", w.canary("app", 2))
+	w.edit("dev-1/b", deployments, "app", `{"spec":{"replicas":7}}`, "kubectl-edit")
+	w.edit("dev-2/c", deployments, "app", `[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"registry.example.com/app:3"}]`, "kubectl-edit")
+	w.nextSweep()
+	w.until("the correction", func() bool {
+		n, _, _ := unstructured.NestedInt64(w.get("dev-1/b", deployments, "app").Object, "spec", "replicas")
+		w.pass()
+		return n == 1
+	})
+	w.want("images", w.tags("app"), "2 1 3")
+	w.app("app", "broken", "one")
+	w.commit()
+	w.until("the failure", w.soon(func() bool { return w.unit("app").Rollout.Status == rollout.RolledBack }))
+	w.nextSweep()
+	w.until("the correction", func() bool { w.pass(); return w.tag("dev-2/c", "app") == "1" })
 }

@@ -44,42 +44,46 @@ func compare(entry store.Entry, live *metav1.PartialObjectMetadata, ignored ...p
 	if now == entry.Fingerprint && live.Annotations[config.AnnotationOwned] == "" {
 		return nil
 	}
-	changes := changesOf(entry, live, own, ignored)
+	changes, fields := changesOf(entry, live, own, ignored)
 	if changes == nil {
 		return nil
 	}
-	return &drift.Finding{Entry: entry, Changes: changes, Fingerprint: now}
+	return &drift.Finding{Entry: entry, Changes: changes, Lost: fields, Fingerprint: now}
 }
 
-// changesOf says what is different; nil when nothing is, or when it is only
-// written in another way. The loss of a field that somebody holds through the
+// changesOf says what is different, and which of our fields were lost; nil when nothing is,
+// or when it is only written in another way. The loss of a field that somebody holds through the
 // scale subresource is nothing.
-func changesOf(entry store.Entry, live *metav1.PartialObjectMetadata, own *metav1.ManagedFieldsEntry, ignored []pointer) []store.Change {
+func changesOf(entry store.Entry, live *metav1.PartialObjectMetadata, own *metav1.ManagedFieldsEntry, ignored []pointer) ([]store.Change, *fieldpath.Set) {
 	recorded, err := parseFields(entry.Fields)
 	if err != nil {
-		return []store.Change{{Note: "not as applied, and the record of our fields cannot be read", Manager: store.UnknownManager}}
+		return []store.Change{{Note: "not as applied, and the record of our fields cannot be read", Manager: store.UnknownManager}}, nil
 	}
 	current, err := parseFields(rawFields(own))
 	if err != nil {
-		return []store.Change{{Note: "not as applied, and its managed fields cannot be read", Manager: store.UnknownManager}}
+		return []store.Change{{Note: "not as applied, and its managed fields cannot be read", Manager: store.UnknownManager}}, nil
 	}
 	missing := recorded.Difference(current)
 	excused := excuse(entry.ID, live, missing, ignored)
-	changes := append(lost(live, missing.Difference(excused), entryTime(own)), unappliedAnnotations(live, current.Union(recorded), ignored)...)
+	missing = missing.Difference(excused)
+	added := unappliedAnnotations(live, current.Union(recorded), ignored)
+	changes := append(lost(live, missing, entryTime(own)), added...)
 	switch {
+	case len(added) > 0:
+		return changes, nil
 	case len(changes) > 0:
-		return changes
+		return changes, missing
 	case fingerprint(rawFields(own), entryTime(own)) == entry.Fingerprint:
-		return nil
+		return nil, nil
 	case current.Union(excused).Equals(recorded) && fingerprint(entry.Fields, entryTime(own)) == entry.Fingerprint:
-		return nil // the same time, and the same fields, maybe in another spelling
+		return nil, nil // the same time, and the same fields, maybe in another spelling
 	}
 	change := store.Change{Note: "none of its fields is ours any more", Manager: store.UnknownManager}
 	if own != nil {
 		change.Note = "applied by somebody else under our name"
 		setAuthor(&change, own)
 	}
-	return []store.Change{change}
+	return []store.Change{change}, nil
 }
 
 // excuse are the paths whose loss is no drift.

@@ -106,7 +106,7 @@ func (c *call) health(ctx context.Context, o *object.Object, known store.Entry, 
 		return health.Health{}, nil, on("get", o.ID, err)
 	}
 	ignored := pointersFor(work.Ignore, o.ID)
-	if finding := c.changed(meta, known, ignored); finding != nil && (!work.Tolerated[o.ID] || work.isUndone(o, known, meta, ignored)) {
+	if finding := c.changed(meta, known, ignored); finding != nil && (!work.Tolerated[o.ID] || work.isUndone(o, finding)) {
 		return health.Health{State: health.Progressing, Reason: "changed since it was applied: " + finding.Changes[0].String()}, finding, nil
 	}
 	if live == nil {

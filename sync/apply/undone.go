@@ -6,41 +6,35 @@ package apply
 import (
 	"reflect"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/swell-sh/swell/render/object"
-	"github.com/swell-sh/swell/sync/store"
+	"github.com/swell-sh/swell/sync/drift"
 )
 
 // isUndone says whether somebody took back, or changed again, a field that the release
 // under way changed. Drift may be tolerated otherwise; a release is not there where its own
 // fields are not.
-func (w *Work) isUndone(o *object.Object, known store.Entry, live *metav1.PartialObjectMetadata, ignored []pointer) bool {
+func (w *Work) isUndone(o *object.Object, found *drift.Finding) bool {
 	before, changes := w.Changing[o.ID]
-	if !changes {
+	return changes && (before == nil || found.Lost == nil || !Agree(before, o, found.Lost))
+}
+
+// Agree says whether two objects as Git has them say the same about fields.
+func Agree(a, b *object.Object, fields *fieldpath.Set) bool {
+	one, err := decodeObject(a.JSON)
+	if err != nil {
 		return false
 	}
-	recorded, err := parseFields(known.Fields)
+	other, err := decodeObject(b.JSON)
 	if err != nil {
-		return true
+		return false
 	}
-	current, err := parseFields(rawFields(ownEntry(live)))
-	if err != nil {
-		return true
-	}
-	missing := recorded.Difference(current)
-	missing = missing.Difference(excuse(o.ID, live, missing, ignored))
-	if missing.Empty() || before == nil || string(live.UID) != known.UID {
-		return true // nobody knows what was changed, or all of it is new
-	}
-	was, _ := decodeObject(before.JSON) // both were rendered: they are JSON
-	now, _ := decodeObject(o.JSON)
-	undone := false
-	missing.Leaves().Iterate(func(path fieldpath.Path) {
-		earlier, had := valueAt(was, path)
-		wanted, has := valueAt(now, path)
-		undone = undone || had != has || !reflect.DeepEqual(earlier, wanted)
+	agree := true
+	fields.Leaves().Iterate(func(path fieldpath.Path) {
+		was, had := valueAt(one, path)
+		is, has := valueAt(other, path)
+		agree = agree && had == has && reflect.DeepEqual(was, is)
 	})
-	return undone
+	return agree
 }

@@ -3,7 +3,11 @@
 
 package drift
 
-import "github.com/swell-sh/swell/sync/store"
+import (
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/swell-sh/swell/sync/store"
+)
 
 // Finding is one object that a comparison found not to be as we applied it.
 type Finding struct {
@@ -13,6 +17,8 @@ type Finding struct {
 	Missing bool
 	// Changes are the fields that we lost, in the order of their paths.
 	Changes []store.Change
+	// Lost are the paths of Changes, with all that is below; nil where no fields are named.
+	Lost *fieldpath.Set
 	// Fingerprint is that of the live object, to tell one change from the next;
 	// empty when there is none.
 	Fingerprint string

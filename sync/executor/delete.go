@@ -117,22 +117,27 @@ func (j *Job) pruneAs(ctx context.Context, conn *apply.Cluster, entries []store.
 }
 
 // asWriters calls do as the unit's account, and again as the accounts of Writers for
-// the entries that were refused: an earlier tenant's objects may be where the present
-// tenant has no rights. The results are by index.
+// the entries that were refused, and for those whose turn comes after them: an earlier
+// tenant's objects may be where the present tenant has no rights. The results are by index.
 func (j *Job) asWriters(conn *apply.Cluster, entries []store.Entry, do func(*apply.Cluster, []store.Entry) []apply.Result) []apply.Result {
 	results := do(conn.As(j.Account), entries)
-	for _, account := range j.Writers {
+	last := j.Account
+	for _, account := range append(slices.Clone(j.Writers), j.Account) {
 		var again []int
 		var refused []store.Entry
+		isRefused := false
 		for i, res := range results {
 			var e *apply.Error
-			if account != j.Account && errors.As(res.Err, &e) && e.Code == http.StatusForbidden {
+			isForbidden := errors.As(res.Err, &e) && e.Code == http.StatusForbidden
+			if isForbidden || res.After {
+				isRefused = isRefused || isForbidden
 				again, refused = append(again, i), append(refused, entries[i])
 			}
 		}
-		if len(again) == 0 {
+		if account == last || !isRefused {
 			continue
 		}
+		last = account
 		for i, res := range do(conn.As(account), refused) {
 			results[again[i]] = res
 		}

@@ -270,3 +270,12 @@ func list(names []config.TargetName) string {
 	}
 	return document.Some(texts, most)
 }
+
+// HasFailed says that the release which a commit wants of the unit was taken back, or would
+// bring what was.
+func (u *Unit) HasFailed(w *WantedUnit) bool {
+	if u.Rollout.Release == w.Release() && (u.Rollout.Status == RollingBack || u.Rollout.Status == RolledBack) {
+		return true
+	}
+	return u.quarantined(w) != ""
+}
