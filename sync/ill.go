@@ -34,7 +34,7 @@ func (m marks) changed(cluster string, id object.ID, seen apply.Mark, looked tim
 	}
 	was, known := on[id]
 	on[id] = seen.Version
-	if known {
+	if known { // whatever the clocks say, also when the look came after the change
 		return was != seen.Version
 	}
 	return !seen.Written.Before(looked.Add(-clockMargin))
@@ -77,7 +77,7 @@ func (p *pass) doubtSwept(cluster string, entries []store.Entry, found apply.Swe
 func (p *pass) doubtStirred() error {
 	for cluster, objects := range p.informer.DrainStirred() {
 		for id := range objects {
-			holders, err := p.Store.Holders(cluster, id)
+			holders, err := p.tx.Holders(cluster, id)
 			if err != nil {
 				return err
 			}

@@ -55,3 +55,35 @@ func TestADeletionThatIsDenied(t *testing.T) {
 		})
 	}
 }
+
+// TestTheCauseOfADenialIsTold: what comes after a deletion that is denied waits for it, and
+// does not hide why.
+func TestTheCauseOfADenialIsTold(t *testing.T) { simulated(t, testTheCauseOfADenialIsTold) }
+
+func testTheCauseOfADenialIsTold(t *testing.T, w *world) {
+	const config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: NS}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: stays, namespace: NS}\n"
+	const workload = "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: worker, namespace: NS}\nspec: {replicas: 0, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: 'registry.example.com/x:1'}]}}}\n"
+	ns := w.tenant + "-c"
+	w.onTwo("extra", strings.ReplaceAll(config+workload, "NS", ns))
+	w.intercept("dev-2", func(rw http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodDelete || !strings.Contains(r.URL.Path, "/deployments/worker") {
+			return false
+		}
+		rw.Header().Set("Content-Type", "application/json")
+		rw.WriteHeader(http.StatusForbidden)
+		_, err := rw.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"admission webhook \"keep.example.com\" denied the request: not today"}`))
+		w.must(err)
+		return true
+	})
+	w.write("services/extra/objects.yaml", strings.ReplaceAll("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: stays, namespace: NS}\n", "NS", ns))
+	w.commit()
+	w.approvePlan()
+	w.until("the denial", w.soon(func() bool { return w.standing("extra") == standing.Leftovers }))
+	at := w.unit("extra").Targets["dev-2/c"]
+	if !strings.Contains(at.Left, "not today") || !strings.Contains(at.Left, "and 1 more") {
+		t.Errorf("left: %q", at.Left)
+	}
+	if !w.exists(configMaps, ns, "a") {
+		t.Error("what the workload may need is gone")
+	}
+}

@@ -153,6 +153,7 @@ func (p *pass) distrust(name string, found surveyed, why string) error {
 	is := p.surveys.known[name]
 	is.Name, is.Survey, is.Unknown = name, store.Rebuilding, strings.Join(found.unknown, ", ")
 	p.sweeps.ledger.ForgetCluster(name)
+	delete(p.sweeps.marks, name)
 	p.surveys.known[name] = is
 	p.guarded.pending, p.guarded.stale = nil, true
 	p.openUp(name, found)

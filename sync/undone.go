@@ -26,7 +26,7 @@ func (p *pass) changing(j *executor.Job) map[object.ID]*object.Object {
 	if earlier.Digest != "" {
 		bundle, err := p.monorepo.bundle(earlier)
 		if err != nil || bundle == nil {
-			bundle = &object.Bundle{} // its commit is gone: anything may be new
+			return nil // nobody knows what is new: drift is tolerated as it was before
 		}
 		for _, o := range bundle.Objects {
 			before[o.ID] = o

@@ -54,6 +54,24 @@ func TestSomebodyTakesACanaryBack(t *testing.T) {
 	}
 }
 
+// TestTheFirstCanaryIsTakenBack: a release that has nothing to go back to is held, and does
+// not go on because nobody looks any more whether it is there.
+func TestTheFirstCanaryIsTakenBack(t *testing.T) { simulated(t, testTheFirstCanaryIsTakenBack) }
+
+func testTheFirstCanaryIsTakenBack(t *testing.T, w *world) {
+	w.policy("app", `{drift: [{mode: report}]}`)
+	w.commit()
+	w.until("the canary", w.canary("app", 1))
+	w.edit("dev-1/a", deployments, "app", `[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"registry.example.com/app:0"}]`, "kubectl-edit")
+	w.until("the hold", w.soon(func() bool { return w.unit("app").Rollout.Status == rollout.Held }))
+	for range 30 {
+		w.now = w.now.Add(time.Minute)
+		w.pass()
+	}
+	w.want("status", string(w.unit("app").Rollout.Status), string(rollout.Held))
+	w.want("images", w.tags("app"), "0  ")
+}
+
 // TestACanaryTakenBackIsPromoted: an operator lets the release go on over it.
 func TestACanaryTakenBackIsPromoted(t *testing.T) { simulated(t, testACanaryTakenBackIsPromoted) }
 

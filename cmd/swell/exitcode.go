@@ -8,13 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 
 	"github.com/swell-sh/swell/sync/serve"
 )
 
 // Exit codes of all verbs; 0 is done.
 const (
-	exitProblems    = 1   // the input has problems; for diff: there are changes
+	exitProblems    = 1   // the input has problems; for diff: there are changes; an order is refused
 	exitError       = 2   // what was asked for could not be done
 	exitInterrupted = 130 // by a signal, as a shell reports it
 )
@@ -58,6 +59,10 @@ func exitCode(ctx context.Context, stderr io.Writer, err error) int {
 	fmt.Fprintf(stderr, "swell: error: %v\n", err)
 	if hint := hintOf(err); hint != "" {
 		fmt.Fprintf(stderr, "swell: hint: %s\n", hint)
+	}
+	var refused *serve.Error
+	if errors.As(err, &refused) && (refused.Status == http.StatusConflict || refused.Status == http.StatusForbidden) {
+		return exitProblems
 	}
 	return exitError
 }

@@ -42,8 +42,9 @@ it has any effect. A running daemon takes it up within a second; otherwise the n
 daemon does when it starts. swell orders lists what is in force and what waits, and
 swell history shows who gave the order, when and why.
 
-Exit codes: 0 ordered, or in force already; 2 there is no such unit, target, tenant or
-wave, nothing was in force that could be ended, or the order could not be given.`
+Exit codes: 0 ordered, or in force already; 1 there is nothing to do or to end, or it is
+refused; 2 there is no such unit, target, tenant or wave, or the order could not be
+given.`
 
 func pauseCommand(in *invocation) *cobra.Command {
 	return orderCommand(in, orderVerb{verb: order.Pause, short: "Hold releases where they are",
@@ -61,8 +62,10 @@ func resumeCommand(in *invocation) *cobra.Command {
 func promoteCommand(in *invocation) *cobra.Command {
 	return orderCommand(in, orderVerb{verb: order.Promote, about: "[UNIT | FOLDER] [--tenant NAME] [--wave NAME] | --all", short: "Go on to the next wave now",
 		long: `End the soak and the gates of the wave under way, and the gates at the start of the next
-one. What is not applied and healthy is waited for all the same. It is about units as a
-whole: no target is named, and --wave is that of the wave under way.`,
+one. What is not applied and healthy is waited for all the same. Who may not approve a
+gate may not promote past it, and a gate that measures is passed over with --reason only.
+What somebody changed in a wave that was passed is let be. It is about units as a whole:
+no target is named, and --wave is that of the wave under way.`,
 		example: "  swell promote services/shop/cart --reason \"the fix has to get out\""})
 }
 

@@ -62,7 +62,10 @@ func (p *process) once(ctx context.Context) (sync.Record, *rollout.State, error)
 	defer d.close()
 	defer daemonSignals(p.file.in, p.log, d.Hurry)()
 	record, err := d.Settle(ctx)
-	return record, d.State(), errors.Join(err, p.state.Follow(false))
+	if err == nil {
+		err = p.state.Follow(false)
+	}
+	return record, d.State(), err
 }
 
 // follow runs daemons one after the other, each with the newest configuration that can be

@@ -157,7 +157,7 @@ func TestPruneSparesWhatAChangedOneNeeds(t *testing.T) {
 	c.begin().pruneAll(t.Context(), entries, results, func(c *call, ctx context.Context, r Result, path string, live *metav1.PartialObjectMetadata) Result {
 		touch(t, conn, r.ID, `{"metadata":{"annotations":{"at":"the same moment"}}}`)
 		return c.delete(ctx, r, path, live)
-	})
+	}, true)
 	if !results[1].Changed || !results[0].After || results[0].Action != Skipped || results[0].Reason != "goes after "+workload.ID.String() {
 		t.Errorf("got %+v", results)
 	}

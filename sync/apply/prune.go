@@ -58,7 +58,7 @@ func (c *Cluster) Prune(ctx context.Context, entries []store.Entry) []Result {
 		return held
 	}
 	results := make([]Result, len(entries))
-	c.begin().pruneAll(ctx, entries, results, (*call).delete)
+	c.begin().pruneAll(ctx, entries, results, (*call).delete, true)
 	return results
 }
 
@@ -68,21 +68,23 @@ func (c *Cluster) CheckPrune(ctx context.Context, entries []store.Entry) []Resul
 	results := make([]Result, len(entries))
 	c.begin().pruneAll(ctx, entries, results, func(_ *call, _ context.Context, r Result, _ string, _ *metav1.PartialObjectMetadata) Result {
 		return r.kept("", false)
-	})
+	}, false)
 	return results
 }
 
 // remover does away with a live object that has been found to be ours.
 type remover func(c *call, ctx context.Context, r Result, path string, live *metav1.PartialObjectMetadata) Result
 
-// pruneAll goes backwards: what others need goes when those are gone. What is behind
-// something that is still there stays, and says so.
-func (c *call) pruneAll(ctx context.Context, entries []store.Entry, results []Result, remove remover) {
-	first := ""
+// pruneAll goes backwards. Where it stops, what others need goes only when those are gone:
+// what is behind something that is still there stays, and says so. A webhook that does not
+// answer is not waited for where it goes too: nobody may be left to answer.
+func (c *call) pruneAll(ctx context.Context, entries []store.Entry, results []Result, remove remover, stops bool) {
+	var first *Result
 	for _, numbers := range backwards(entries) {
-		if first != "" {
+		isInterceptor := turnOf(&entries[numbers[0]]) == turnInterceptor
+		if first != nil && !(isInterceptor && errors.Is(first.Err, ErrWebhook)) {
 			for _, i := range numbers {
-				results[i] = Result{ID: entries[i].ID, Entry: entries[i], After: true}.kept("goes after "+first, false)
+				results[i] = Result{ID: entries[i].ID, Entry: entries[i], After: true}.kept("goes after "+first.ID.String(), false)
 			}
 			continue
 		}
@@ -90,8 +92,8 @@ func (c *call) pruneAll(ctx context.Context, entries []store.Entry, results []Re
 			results[i] = c.ofThisCluster(ctx, entries[i], c.prune(ctx, entries[i], remove))
 		})
 		for _, i := range numbers {
-			if r := &results[i]; first == "" && (r.Err != nil || r.Changed || r.Action == Deleted && !r.Forget) {
-				first = r.ID.String()
+			if r := &results[i]; stops && first == nil && (r.Err != nil || r.Changed || r.Action == Deleted && !r.Forget) {
+				first = r
 			}
 		}
 	}

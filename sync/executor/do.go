@@ -120,7 +120,6 @@ func (j *Job) check(ctx context.Context, conn *apply.Cluster, inventory Inventor
 		j.Outcome.Denied = slices.ContainsFunc(results, func(r apply.Result) bool {
 			return errors.Is(r.Err, apply.ErrRefused) || errors.Is(r.Err, apply.ErrRights)
 		})
-		j.Lost = slices.ContainsFunc(results, func(r apply.Result) bool { return lost(r.Err) })
 	}
 }
 
@@ -149,6 +148,7 @@ func (j *Job) prune(ctx context.Context, conn *apply.Cluster, inventory Inventor
 			waiting--
 		}
 	}
+	var later []string
 	lines = append(lines, j.Left...)
 	if waiting > 0 && j.Waits != "" {
 		lines = slices.Insert(lines, 0, j.Waits)
@@ -161,8 +161,10 @@ func (j *Job) prune(ctx context.Context, conn *apply.Cluster, inventory Inventor
 	j.Released = j.Moved
 	for _, res := range results {
 		switch {
-		case res.Err != nil:
-			lines = append(lines, res.Err.Error())
+		case res.Err != nil: // what the others wait for comes first
+			lines = slices.Insert(lines, 0, res.Err.Error())
+		case res.After:
+			later = append(later, fmt.Sprintf("%s: %s", res.ID, res.Reason))
 		case res.Changed:
 			j.Changed = append(j.Changed, res.Entry)
 			lines = append(lines, fmt.Sprintf("%s: %s", res.ID, res.Reason))
@@ -170,5 +172,5 @@ func (j *Job) prune(ctx context.Context, conn *apply.Cluster, inventory Inventor
 			lines = append(lines, fmt.Sprintf("%s: %s", res.ID, res.Reason))
 		}
 	}
-	return results, document.SomeTexts(lines, 1)
+	return results, document.SomeTexts(append(lines, later...), 1)
 }

@@ -266,15 +266,16 @@ func (p *pass) check(u *Unit, name config.TargetName, t *Target, w waves) {
 	if t.Health != HealthGood || look == lookOut || look == lookSoak {
 		p.open(u, name)
 	}
-	if prune && look != lookSoak {
-		look = lookNever
+	due := p.checkDue(u, name, t, look, w.soaks)
+	if prune {
+		due = earlier(due, p.checkDue(u, name, t, lookNever, time.Time{}))
 	}
-	if due := p.checkDue(u, name, t, look, w.soaks); due.After(p.now) {
+	if due.After(p.now) {
 		p.wakeAt(due)
 		return
 	}
 	if p.proves[object.UnitTarget{Unit: u.Path, Target: name}] {
-		return // one action at a place; it is looked at in between
+		return // one action at a place, see [pass.unfinished]
 	}
 	why := WhyRollout
 	switch {
@@ -321,7 +322,7 @@ func (p *pass) checkDue(u *Unit, name config.TargetName, t *Target, look watch, 
 	well := t.Health == HealthGood && t.Trouble == NoTrouble
 	switch {
 	case well && look == lookDoubt:
-		return t.CheckedAt.Add(maxCheck)
+		return t.CheckedAt.Add(min(max(waited/10, maxCheck), maxBackoff))
 	case well && look != lookNever && p.state.notices.watched[at]:
 		most, waited = maxBackoff, 10*maxBackoff // what flaps has events
 	case well && look == lookOut:

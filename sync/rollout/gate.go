@@ -331,6 +331,9 @@ func (p *pass) unfinished(u *Unit, gate *config.JobGate) (why string, failed boo
 			p.wakeAt(t.RetryAt)
 			continue
 		}
+		if soaks := u.tally(t.Wave, false).soakEnd(); !p.checkDue(u, name, t, u.watching(t, soaks), soaks).After(p.now) {
+			continue // its health comes first
+		}
 		p.open(u, name)
 		if p.proves == nil {
 			p.proves = map[object.UnitTarget]bool{}

@@ -217,7 +217,7 @@ func (j *judge) members(path config.UnitPath, u seenUnit, wave int) members {
 		switch {
 		case s.failed || s.cut:
 			m.debts++
-			if s.cut && !s.failed && s.applied == digest && !s.writing {
+			if s.cut && !s.failed && s.applied == digest && !s.writing && s.healthy && !s.drifted {
 				m.silent++
 			}
 		case s.applied != digest || s.writing || s.drifted || !s.healthy:

@@ -387,7 +387,8 @@ func (s *State) Proves(at object.UnitTarget) (earlier Action, proves bool) {
 		return Action{}, false
 	}
 	t, r := u.Targets[at.Target], u.Rollout
-	if r.Status != Progressing || !t.Touched || t.Applied != t.Wanted || t.Wanted == t.Good || t.Wave < r.EndsWaived {
+	goesOn := r.Status == Progressing || r.Status == Held && r.Stalled // by the next look
+	if !goesOn || !t.Touched || t.Applied != t.Wanted || t.Wanted == t.Good || t.Wave < r.EndsWaived {
 		return Action{}, false
 	}
 	return Action{Unit: at.Unit, Target: at.Target, Digest: t.Good, Commit: u.Commits[t.Good]}, true

@@ -4,6 +4,7 @@
 package rollout
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,16 +19,40 @@ import (
 // the end of quarantines. The transitions say what was done, of kind [order.Order.Verb];
 // one says that there was nothing to do.
 func (s *State) Obey(o order.Order, want *Wanted, now time.Time) []Transition {
+	transitions, done, why := s.obey(&o, want, now)
+	if !done {
+		text := "there was nothing to do"
+		if why != "" {
+			text += ": " + why
+		}
+		transitions = append(transitions, Transition{Time: instant(now), Unit: o.Scope.Unit, Target: o.Scope.Target, Kind: string(o.Verb), Text: fmt.Sprintf("%s (%s)", o.Text(), text)})
+	}
+	return transitions
+}
+
+// Idle says why there is nothing to do for an order that is carried out once; empty when
+// there is. The state is not of use afterwards.
+func (s *State) Idle(o order.Order, b Bounds, standing order.Standing, now time.Time) (why string) {
+	_, done, why := s.obey(&o, &Wanted{Held: "the commit is not read", Bounds: b, Standing: standing}, now)
+	if done {
+		return ""
+	}
+	return cmp.Or(why, "nothing of it was released")
+}
+
+// obey carries an order out for all units that it is about. Where nothing was done, why
+// says why, in words that are the same for many units.
+func (s *State) obey(o *order.Order, want *Wanted, now time.Time) (transitions []Transition, done bool, why string) {
 	p := &pass{state: s, want: want, held: want.Refused(), now: instant(now)}
 	p.bound()
-	done, why := false, map[string]bool{}
+	reasons := map[string]bool{}
 	for _, path := range slices.Sorted(maps.Keys(s.Units)) {
 		u := s.Units[path]
 		if !o.Scope.HasUnit(path, u.Tenant) || o.Scope.Wave != "" && !u.hasWave(o.Scope.Wave) {
 			continue
 		}
 		caused := len(p.plan.Transitions)
-		text, idle := p.obey(u, &o)
+		text, idle := p.obey(u, o)
 		if text != "" {
 			done = true
 			s.touch(path)
@@ -35,17 +60,10 @@ func (s *State) Obey(o order.Order, want *Wanted, now time.Time) []Transition {
 			is := p.plan.Transitions // the order first, and then what it caused
 			p.plan.Transitions = append(append(is[:caused:caused], is[len(is)-1]), is[caused:len(is)-1]...)
 		} else if idle != "" {
-			why[idle] = true
+			reasons[idle] = true
 		}
 	}
-	if !done {
-		text := "there was nothing to do"
-		if len(why) > 0 {
-			text += ": " + strings.Join(slices.Sorted(maps.Keys(why)), "; ")
-		}
-		p.plan.Transitions = append(p.plan.Transitions, Transition{Time: p.now, Unit: o.Scope.Unit, Target: o.Scope.Target, Kind: string(o.Verb), Text: fmt.Sprintf("%s (%s)", o.Text(), text)})
-	}
-	return p.plan.Transitions
+	return p.plan.Transitions, done, strings.Join(slices.Sorted(maps.Keys(reasons)), "; ")
 }
 
 func (u *Unit) hasWave(name string) bool {
@@ -89,6 +107,10 @@ func (p *pass) promote(u *Unit, o *order.Order) (did, idle string) {
 		u.Pending.Promoted = true
 		return "its release begins before its turn", ""
 	}
+	if _, calm := u.relapse(); r.Status == Progressing && !calm && r.EndsWaived < u.passedWaves() {
+		r.EndsWaived = u.passedWaves()
+		return "what somebody changed in waves that were passed is let be; who is ill there is waited for", ""
+	}
 	if r.Status != Progressing || r.Removing || r.Wave >= len(r.Spec.Waves) {
 		return "", "no wave of a release is under way"
 	}
@@ -128,7 +150,7 @@ func (p *pass) promote(u *Unit, o *order.Order) (did, idle string) {
 // begun says that a target of a wave was written.
 func (u *Unit) begun(wave int) bool {
 	for _, t := range u.list() {
-		if t.Wave == wave && (t.Touched || !t.TriedAt.IsZero()) {
+		if t.Wave == wave && (!t.TriedAt.IsZero() || t.Touched && t.applied()) {
 			return true
 		}
 	}
@@ -154,11 +176,42 @@ func (p *pass) keepsShut(u *Unit, wave int, start bool, o *order.Order) string {
 			return fmt.Sprintf("%s: %s is an author of what it brings", at, o.By)
 		case gate.Approval != nil && len(gate.Approval.By) > 0 && !slices.Contains(gate.Approval.By, o.By):
 			return fmt.Sprintf("%s: %s may not approve it", at, o.By)
-		case gate.Approval == nil && o.Reason == "":
+		case gate.Approval == nil && o.Reason == "" && !p.isOpen(u, wave, n):
 			return at + ": it takes --reason to go past it"
 		}
 	}
 	return ""
+}
+
+// isOpen says that a gate which nobody approves lets the release through now.
+func (p *pass) isOpen(u *Unit, wave, n int) bool {
+	gate, known := &u.Rollout.Spec.Waves[wave].Gates[n], u.gateState(wave, n)
+	switch {
+	case gate.Window != nil:
+		is, _ := gate.Window.At(p.now)
+		return is
+	case gate.Prometheus != nil:
+		return !known.AskedAt.IsZero() && known.Reason == ""
+	case gate.HTTP != nil:
+		return known.Passed
+	}
+	for _, at := range u.list() {
+		switch {
+		case at.Wave != wave || at.Wanted == "" || at.Masked != "" || at.Excused:
+		case gate.After != nil && !at.applied() && p.notAfter(gate.After.Unit, at.name) != "",
+			gate.Job != nil && at.Touched && !at.proved(gate.Job.Name):
+			return false
+		}
+	}
+	return true
+}
+
+// passedWaves is how many waves the rollout has passed.
+func (u *Unit) passedWaves() int {
+	if u.Rollout.Removing {
+		return len(u.Rollout.Spec.Waves)
+	}
+	return u.Rollout.Wave
 }
 
 // unstarted says that a wave has gates at its start, and a target that was not written.

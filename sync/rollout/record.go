@@ -139,7 +139,7 @@ const minAway = 30 * time.Second
 
 // known adds the time in which the target's health was not known to its timeout, once
 // it is known again: that time does not count against the bundle. After a longer one its
-// nodes and pods may have to come back first, so the timeout begins anew.
+// nodes and pods may have to come back first, so the timeout begins anew, once.
 func (r *recording) known() {
 	t := r.t
 	switch {
@@ -150,19 +150,20 @@ func (r *recording) known() {
 		}
 	case !t.BlindSince.IsZero():
 		blind := r.now.Sub(t.BlindSince)
+		fresh := blind >= minAway && !r.recovers() // or one that is away all the time never fails
 		for _, since := range []*time.Time{&t.TriedAt, &t.StepSince, &t.Since} {
 			if since == &t.Since && t.Health == HealthGood { // a soak is nothing that runs out
 				continue
 			}
 			switch {
 			case since.IsZero():
-			case blind >= minAway:
+			case fresh:
 				*since = r.now
 			default:
 				*since = since.Add(blind)
 			}
 		}
-		if blind >= minAway {
+		if fresh {
 			t.BackSince = r.now
 		}
 		t.BlindSince = time.Time{}
@@ -392,7 +393,7 @@ func (r *recording) notable(before *Target) {
 	switch {
 	case rests && t.Trouble == TroubleFailed && before.Trouble != TroubleFailed:
 		r.note("degraded", t.Reason)
-	case rests && t.Health == HealthGood && before.Trouble == TroubleFailed:
+	case r.Kind == Check && r.u.rests(before) && t.Health == HealthGood && before.Trouble == TroubleFailed:
 		r.note("recovered", "")
 	case t.Trouble != before.Trouble && t.Trouble != NoTrouble:
 		r.note(string(t.Trouble), t.Reason)
@@ -420,7 +421,8 @@ func (u *Unit) dips(t *Target) bool {
 	return u.rests(t) && t.Trouble == NoTrouble && t.Health == HealthProgressing && !t.CheckedAt.IsZero()
 }
 
-// Ails says that a target that rests has been ill for longer than its wave's timeout.
+// Ails says that a target that rests is ill: it has been unhealthy for longer than its wave's
+// timeout, or will not become healthy by itself.
 func (u *Unit) Ails(name config.TargetName) bool {
 	t := u.Targets[name]
 	return t != nil && u.rests(t) && t.Trouble == TroubleFailed

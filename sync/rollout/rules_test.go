@@ -56,6 +56,7 @@ import (
 //	watched UNIT TARGET
 //	doubt UNIT TARGET                 see State.Doubt
 //	dips|ails UNIT TARGET             see Unit.Dips and Unit.Ails
+//	proves UNIT TARGET yes|no         see State.Proves
 //	told KIND NUMBER                  transitions of outcomes so far
 //	settle                              all goes well until nothing is left to do
 //	status|reason|blocked UNIT REGEXP
@@ -195,6 +196,11 @@ func (s *script) do(words []string) {
 		u, name := s.state.Units[config.UnitPath(rest[0])], config.TargetName(rest[1])
 		if u.Dips(name) != (verb == "dips") || u.Ails(name) != (verb == "ails") {
 			s.fatalf("dips: %t, ails: %t", u.Dips(name), u.Ails(name))
+		}
+	case "proves":
+		_, proves := s.state.Proves(object.UnitTarget{Unit: config.UnitPath(rest[0]), Target: config.TargetName(rest[1])})
+		if proves != (rest[2] == "yes") {
+			s.fatalf("proves: %t", proves)
 		}
 	case "told":
 		if got := s.told[rest[0]]; got != s.number(rest[1]) {

@@ -29,7 +29,8 @@ type tally struct {
 	// or cannot be reached left out; objects are those of what is wanted there.
 	underway, objects int
 	// passed says that the rollout is past the wave. Then silent counts the debts that have
-	// the release and do not answer: their wave was passed with them.
+	// the release, were well when they were last seen, and do not answer: their wave was
+	// passed with them.
 	passed bool
 	silent int
 	// touched counts the targets that are done and were written. They are all
@@ -93,7 +94,7 @@ func (y *tally) add(name config.TargetName, t *Target, removing bool) {
 	case done:
 	case t.debt():
 		y.debts = append(y.debts, name)
-		if y.passed && t.Trouble != TroubleFailed && t.applied() {
+		if y.passed && t.Trouble != TroubleFailed && t.applied() && t.Health == HealthGood && !t.Drifted {
 			y.silent++
 		}
 		if t.Touched && t.Trouble == TroubleFailed {
@@ -107,9 +108,13 @@ func (y *tally) add(name config.TargetName, t *Target, removing bool) {
 // tolerated is how many targets of the wave may fail. A share below 100 % never
 // tolerates that all of them do, although it is rounded up to one target.
 func (y *tally) tolerated() int {
-	n := y.wave.MaxFailures.Of(y.size)
-	if p := y.wave.MaxFailures.Percent; p > 0 && p < 100 && n == y.size {
-		n = max(0, y.size-1)
+	size := y.size
+	if y.passed { // what is masked or silent by now was not when the wave was passed
+		size += len(y.masked) + len(y.excused)
+	}
+	n := y.wave.MaxFailures.Of(size)
+	if p := y.wave.MaxFailures.Percent; p > 0 && p < 100 && n == size {
+		n = max(0, size-1)
 	}
 	return n
 }
@@ -588,6 +593,9 @@ func (y *tally) reason(u *Unit, passed bool) string {
 	end := y.soakEnd()
 	switch { // a soak that is over may be followed by a gate
 	case y.missesMany():
+		if name := y.debts[0]; u.Targets[name].Trouble == TroubleFailed && !u.Targets[name].Touched {
+			return fmt.Sprintf("%s; %s %s goes on without it", u.why(y.debts), order.Command("mask", u.Path), name)
+		}
 		return u.why(y.debts)
 	case len(y.waiting) > 0:
 		return fmt.Sprintf("waiting for %d of %d targets: %s", len(y.waiting), y.size, u.why(y.waiting))

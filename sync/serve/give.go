@@ -17,6 +17,7 @@ import (
 	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync"
 	"github.com/swell-sh/swell/sync/order"
+	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -96,7 +97,67 @@ func (v View) Resolve(_ context.Context, r Request, who Who, now time.Time) (ord
 	if err := o.Check(now); err != nil {
 		return o, refuse(http.StatusUnprocessableEntity, "%s", err)
 	}
+	if slices.Contains(once, o.Verb) {
+		return o, v.hasWork(&o, who, now)
+	}
 	return o, nil
+}
+
+// once are the verbs that are carried out once, and of which it is known before whether
+// there is something to do.
+var once = []order.Verb{order.Promote, order.Rollback, order.Clear}
+
+// hasWork says of an order that nothing comes of it, and gives it by the name of the person
+// that the gates know.
+func (v View) hasWork(o *order.Order, who Who, now time.Time) error {
+	state, err := sync.LoadState(v.Store)
+	if err != nil {
+		return err
+	}
+	if o.Verb == order.Promote {
+		o.By = knownAs(state, o.Scope, who)
+	}
+	bounds, err := v.bounds()
+	if err != nil {
+		return err
+	}
+	standing, err := v.Store.Standing()
+	if err != nil {
+		return err
+	}
+	if why := state.Idle(*o, bounds, standing, now); why != "" {
+		return refuse(http.StatusConflict, "%s of %s: there is nothing to do: %s", o.Verb, o.Scope.Text(), why)
+	}
+	return nil
+}
+
+// knownAs is the name of a person by which the authors of releases and their gates are judged:
+// one under which the person wrote something of the scope, or may approve it.
+func knownAs(state *rollout.State, scope order.Scope, who Who) string {
+	names, name := append([]string{who.Name}, who.Also...), who.Name
+	for path, u := range state.Units {
+		if !scope.HasUnit(path, u.Tenant) {
+			continue
+		}
+		for _, n := range names {
+			if slices.Contains(u.Rollout.Authors, n) {
+				return n
+			}
+		}
+		for i := range u.Rollout.Spec.Waves {
+			for _, g := range u.Rollout.Spec.Waves[i].Gates {
+				if g.Approval == nil || slices.Contains(g.Approval.By, name) {
+					continue
+				}
+				for _, n := range who.Also {
+					if slices.Contains(g.Approval.By, n) {
+						name = n
+					}
+				}
+			}
+		}
+	}
+	return name
 }
 
 // Give stores an order that was resolved. The transaction should have nothing else to do.

@@ -28,7 +28,7 @@ const (
 	RollingBack Standing = "rolling back" // a wave failed, and the earlier bundles are being put back
 	RolledBack  Standing = "rolled back"  // they are back: the newest commit is not what runs
 	Failed      Standing = "failed"       // a target was refused, or is not healthy
-	Degraded    Standing = "degraded"     // of a target that was released: it has been ill for longer than its wave's timeout
+	Degraded    Standing = "degraded"     // a target that was released is ill, and has been for longer than its wave's timeout
 	Fight       Standing = "fight"        // somebody else keeps changing an object back
 	Quarantined Standing = "quarantined"  // the newest commit brings a bundle that failed before
 	Blocked     Standing = "blocked"      // the newest commit is not released
