@@ -224,6 +224,32 @@ func testFightWithAController(t *testing.T, w *world) {
 	w.until("the correction", func() bool { return w.image("dev-1/b", "one") == "registry.example.com/app:1" && w.drifts() == "" })
 }
 
+// TestAFightIsTakenUpByOrder: who stopped the other writer need not wait for the pause.
+func TestAFightIsTakenUpByOrder(t *testing.T) {
+	for _, verb := range []order.Verb{order.Reconcile, order.Retry} {
+		t.Run(string(verb), func(t *testing.T) {
+			simulated(t, func(t *testing.T, w *world) {
+				w.watching()
+				w.tick = 10 * time.Millisecond
+				stop := w.rogue("dev-1/b", "one")
+				w.until("the fight", func() bool { return strings.Contains(w.drifts(), " fight ") })
+				stop()
+				began := w.now
+				w.give(order.Order{Verb: verb, Scope: order.Scope{Target: "dev-2"}})
+				for range 20 {
+					w.pass()
+				}
+				w.want("after an order about another cluster", w.image("dev-1/b", "one"), "stolen")
+				w.give(order.Order{Verb: verb, Scope: order.Scope{Unit: "services/app"}})
+				w.until("the correction", func() bool { return w.image("dev-1/b", "one") == "registry.example.com/app:1" && w.drifts() == "" })
+				if took := w.now.Sub(began); took > 30*time.Second {
+					t.Errorf("it waited for %s", took)
+				}
+			})
+		})
+	}
+}
+
 // TestFightEndsWhenGitChangesTheObject: the new content is sent at once.
 func TestFightEndsWhenGitChangesTheObject(t *testing.T) {
 	simulated(t, testFightEndsWhenGitChangesTheObject)

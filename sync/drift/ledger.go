@@ -220,6 +220,17 @@ func (l *Ledger) DueFights(cluster string, now time.Time) []store.Object {
 	return due
 }
 
+// Resume has paused fights taken up again at once: somebody thinks that they are over.
+func (l *Ledger) Resume(these func(store.Object) bool, now time.Time) {
+	for of, f := range l.fights {
+		if f.Rounds > 0 && paused(f, now) && these(of) {
+			f.Until = now
+			l.putFight(f)
+			delete(l.resumed, of)
+		}
+	}
+}
+
 // Reconsider are the objects of a cluster whose drift was only reported and is to be
 // corrected now. They are named once, until corrected says otherwise.
 func (l *Ledger) Reconsider(cluster string, corrected func(store.Object) bool) []store.Object {
