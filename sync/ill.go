@@ -27,15 +27,15 @@ const clockMargin = time.Minute
 // changed takes in an object as a sweep saw it, and says whether something may have
 // happened to it since its health was last looked at.
 func (m marks) changed(cluster string, id object.ID, seen apply.Mark, looked time.Time) bool {
-	on := m[cluster]
-	if on == nil {
-		on = map[object.ID]string{}
-		m[cluster] = on
+	versions := m[cluster]
+	if versions == nil {
+		versions = map[object.ID]string{}
+		m[cluster] = versions
 	}
-	was, known := on[id]
-	on[id] = seen.Version
+	before, known := versions[id]
+	versions[id] = seen.Version
 	if known { // whatever the clocks say, also when the look came after the change
-		return was != seen.Version
+		return before != seen.Version
 	}
 	return !seen.Written.Before(looked.Add(-clockMargin))
 }

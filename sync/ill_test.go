@@ -22,11 +22,15 @@ import (
 func (w *world) pods(target, name string, available bool) {
 	w.Helper()
 	cluster, cell, _ := strings.Cut(target, "/")
-	patch := `{"status":{"readyReplicas":1,"availableReplicas":1,"unavailableReplicas":null,"conditions":[{"type":"Available","status":"True"},{"type":"Progressing","status":"True","reason":"NewReplicaSetAvailable"}]}}`
+	counts, condition := `"readyReplicas":1,"availableReplicas":1,"unavailableReplicas":null`, "True"
 	if !available {
-		patch = `{"status":{"readyReplicas":null,"availableReplicas":null,"unavailableReplicas":1,"conditions":[{"type":"Available","status":"False"},{"type":"Progressing","status":"True","reason":"NewReplicaSetAvailable"}]}}`
+		counts, condition = `"readyReplicas":null,"availableReplicas":null,"unavailableReplicas":1`, "False"
 	}
-	_, err := w.client(cluster).Resource(deployments).Namespace(w.tenant+"-"+cell).Patch(w.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "kube-controller-manager"}, "status")
+	patch := `{"status":{` + counts + `,"conditions":[{"type":"Available","status":"` + condition + `"},` +
+		`{"type":"Progressing","status":"True","reason":"NewReplicaSetAvailable"}]}}`
+	as := metav1.PatchOptions{FieldManager: "kube-controller-manager"}
+	_, err := w.client(cluster).Resource(deployments).Namespace(w.tenant+"-"+cell).
+		Patch(w.Context(), name, types.MergePatchType, []byte(patch), as, "status")
 	w.must(err)
 }
 
@@ -40,8 +44,8 @@ func (w *world) status(unit string) standing.Unit {
 
 func (w *world) standing(unit string) standing.Standing {
 	w.Helper()
-	is := w.status(unit)
-	return is.Status
+	found := w.status(unit)
+	return found.Status
 }
 
 // TestACanaryThatGetsIllAfterItsSoak: the rest had the release, and soaked, while all pods
@@ -51,7 +55,8 @@ func TestACanaryThatGetsIllAfterItsSoak(t *testing.T) {
 }
 
 func testACanaryThatGetsIllAfterItsSoak(t *testing.T, w *world) {
-	w.waves("  - {name: canary, match: {labels: {ring: canary}}, soak: 10m, timeout: 1m}\n  - {name: one, match: {labels: {site: one}}, soak: 10m, timeout: 1m}\n  - {name: rest, timeout: 1m}\n")
+	w.waves("  - {name: canary, match: {labels: {ring: canary}}, soak: 10m, timeout: 1m}\n" +
+		"  - {name: one, match: {labels: {site: one}}, soak: 10m, timeout: 1m}\n  - {name: rest, timeout: 1m}\n")
 	w.commit()
 	w.until("the first wave", w.canary("app", 1))
 	for _, target := range []config.TargetName{"dev-1/b", "dev-2/c"} {
@@ -74,8 +79,8 @@ func testACanaryThatGetsIllAfterItsSoak(t *testing.T, w *world) {
 	}
 }
 
-// TestIllAfterARelease: what was released and has all its pods down was done, for as long
-// as nobody released anything. A dip is no illness, and what is well costs nothing.
+// TestIllAfterARelease: a unit whose pods were all down after its release was done, for as
+// long as nobody released anything. A dip is no illness, and a healthy unit costs nothing.
 func TestIllAfterARelease(t *testing.T) {
 	for name, drift := range map[string]config.Drift{"watched": {Watch: true}, "swept": {}} {
 		t.Run(name, func(t *testing.T) {
@@ -102,35 +107,36 @@ func testIllAfterARelease(t *testing.T, w *world, look func()) {
 	w.audit()
 	look()
 	look()
-	for what := range w.requests() {
-		if strings.Contains(what, "get deployments") {
-			t.Errorf("nothing happened, and there was a request: %s", what)
+	for request := range w.requests() {
+		if strings.Contains(request, "get deployments") {
+			t.Errorf("nothing happened, and there was a request: %s", request)
 		}
 	}
-	is := func(want standing.Standing) func() bool {
+	stands := func(want standing.Standing) func() bool {
 		return func() bool { look(); return w.standing("app") == want }
 	}
 	w.pods("dev-1/b", "app", false)
 	w.until("the look", func() bool { look(); return w.unit("app").Targets["dev-1/b"].Health != rollout.HealthGood })
-	if at := w.unit("app").Targets["dev-1/b"]; at.Trouble == "" {
+	if w.unit("app").Targets["dev-1/b"].Trouble == "" {
 		w.want("status of a dip", string(w.standing("app")), string(standing.Done))
 	}
-	w.until("the illness", is(standing.Degraded))
+	w.until("the illness", stands(standing.Degraded))
 	w.want("release", string(w.unit("app").Rollout.Status), string(rollout.Done))
 	w.want("images", w.tags("app"), "1 1 1")
-	if reason := w.unit("app").Rollout.Reason; !strings.HasPrefix(reason, "target dev-1/b: ") || !strings.HasSuffix(reason, "0 of 1 replicas available") {
+	reason := w.unit("app").Rollout.Reason
+	if !strings.HasPrefix(reason, "target dev-1/b: ") || !strings.HasSuffix(reason, "0 of 1 replicas available") {
 		t.Errorf("the reason is %q", reason)
 	}
 	w.pods("dev-1/b", "app", true)
-	w.until("the recovery", is(standing.Done))
-	var told []string
+	w.until("the recovery", stands(standing.Done))
+	var reported []string
 	for _, kind := range []string{"degraded", "recovered", "unhealthy"} {
 		for _, text := range w.events("app", kind) {
-			told = append(told, kind+" "+strings.Fields(text)[0])
+			reported = append(reported, kind+" "+strings.Fields(text)[0])
 		}
 	}
-	slices.Sort(told)
-	if diff := cmp.Diff([]string{"degraded dev-1/b", "recovered dev-1/b"}, told); diff != "" {
+	slices.Sort(reported)
+	if diff := cmp.Diff([]string{"degraded dev-1/b", "recovered dev-1/b"}, reported); diff != "" {
 		t.Error(diff)
 	}
 }

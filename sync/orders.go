@@ -116,9 +116,9 @@ func (p *pass) obey(o *order.Order) error {
 	}
 	if o.Verb == order.Retry || o.Verb == order.Reconcile {
 		p.hurry() // it costs little, whatever the order is about
-		p.sweeps.ledger.Resume(func(of store.Object) bool {
-			u := p.state.Units[of.Unit]
-			return u != nil && u.Targets[of.Target] != nil && o.Scope.Has(u.Place(of.Target))
+		p.sweeps.ledger.Resume(func(fought store.Object) bool {
+			u := p.state.Units[fought.Unit]
+			return u != nil && u.Targets[fought.Target] != nil && o.Scope.Has(u.Place(fought.Target))
 		}, p.r.At)
 	}
 	if o.Verb == order.Reconcile {

@@ -94,7 +94,8 @@ func (r *Record) add(next Record) {
 }
 
 // alarming are the kinds of transitions that somebody may want to look at.
-var alarming = map[string]bool{"failed": true, "unhealthy": true, "unreachable": true, "drifted": true, "rolling back": true,
+var alarming = map[string]bool{"failed": true, "unhealthy": true, "degraded": true, "not deleted": true,
+	"unreachable": true, "drifted": true, "rolling back": true,
 	"rolled back": true, "held": true, "blocked": true, "waiting": true, "rebuilding": true, "older": true, "unknown": true, "reported": true, "fight": true, "overwritten": true, "warning": true}
 
 // log writes a line for each thing that changed, and one for the pass where it

@@ -26,7 +26,7 @@ func (p *pass) changing(j *executor.Job) map[object.ID]*object.Object {
 	if earlier.Digest != "" {
 		bundle, err := p.monorepo.bundle(earlier)
 		if err != nil || bundle == nil {
-			return nil // nobody knows what is new: drift is tolerated as it was before
+			return nil // nobody knows the changes: drift is tolerated as it was before
 		}
 		for _, o := range bundle.Objects {
 			before[o.ID] = o
@@ -34,8 +34,8 @@ func (p *pass) changing(j *executor.Job) map[object.ID]*object.Object {
 	}
 	changing := map[object.ID]*object.Object{}
 	for _, o := range j.Bundle.Objects {
-		if was := before[o.ID]; j.Work.Tolerated[o.ID] && (was == nil || was.Digest != o.Digest) {
-			changing[o.ID] = was
+		if earlier := before[o.ID]; j.Work.Tolerated[o.ID] && (earlier == nil || earlier.Digest != o.Digest) {
+			changing[o.ID] = earlier
 		}
 	}
 	return changing
@@ -45,34 +45,35 @@ func (p *pass) changing(j *executor.Job) map[object.ID]*object.Object {
 // at a place which the release has not come to: what the commit wants is no drift, and
 // correcting it would go backwards. Its wave brings it. A bundle in quarantine is no wish.
 func (d *Daemon) waitsForRelease(found drift.Finding) bool {
-	was, wanted, moves := d.movesOn(found.Entry.Of())
-	if !moves || found.Missing && len(found.Changes) == 0 && was != nil && wanted != nil { // both want that it is there
+	applied, wanted, moves := d.movesOn(found.Entry.Of())
+	if !moves || found.Missing && len(found.Changes) == 0 && applied != nil && wanted != nil { // both want that it is there
 		return false
 	}
-	return was == nil || wanted == nil || found.Entry.ID.IsSecret() || found.Lost == nil || !apply.Agree(was, wanted, found.Lost)
+	return applied == nil || wanted == nil || found.Entry.ID.IsSecret() || found.Lost == nil || !apply.Agree(applied, wanted, found.Lost)
 }
 
 // movesOn says whether the newest commit changes an object at a place that its release has
 // not come to: how it was applied, and how it is wanted, nil where it is not.
-func (d *Daemon) movesOn(of store.Object) (was, wanted *object.Object, moves bool) {
-	u, w := d.state.Units[of.Unit], d.monorepo.wanted.Units[of.Unit]
-	if u == nil || w == nil || u.Targets[of.Target] == nil || d.monorepo.snapshot == nil || !d.monorepo.wanted.Known(of.Unit) {
+func (d *Daemon) movesOn(drifted store.Object) (applied, wanted *object.Object, moves bool) {
+	u, w := d.state.Units[drifted.Unit], d.monorepo.wanted.Units[drifted.Unit]
+	if u == nil || w == nil || u.Targets[drifted.Target] == nil || d.monorepo.snapshot == nil || !d.monorepo.wanted.Known(drifted.Unit) {
 		return nil, nil, false
 	}
-	t, digest := u.Targets[of.Target], w.Targets[of.Target].Digest
+	t, digest := u.Targets[drifted.Target], w.Targets[drifted.Target].Digest
 	if digest == "" || digest == t.Applied || t.Applied == "" || u.HasFailed(w) {
 		return nil, nil, false
 	}
-	newest, err := d.monorepo.snapshot.Bundle(of.Unit, of.Target)
+	newest, err := d.monorepo.snapshot.Bundle(drifted.Unit, drifted.Target)
 	if err != nil || newest == nil || newest.Digest != digest {
 		return nil, nil, false
 	}
-	wanted = find(newest, of.ID)
-	applied, err := d.monorepo.bundle(rollout.Action{Unit: of.Unit, Target: of.Target, Digest: t.Applied, Commit: u.Commits[t.Applied]})
-	if err == nil && applied != nil { // else nobody knows what it was
-		was = find(applied, of.ID)
+	wanted = find(newest, drifted.ID)
+	before := rollout.Action{Unit: drifted.Unit, Target: drifted.Target, Digest: t.Applied, Commit: u.Commits[t.Applied]}
+	earlier, err := d.monorepo.bundle(before)
+	if err == nil && earlier != nil { // else nobody knows
+		applied = find(earlier, drifted.ID)
 	}
-	return was, wanted, was == nil || wanted == nil || was.Digest != wanted.Digest
+	return applied, wanted, applied == nil || wanted == nil || applied.Digest != wanted.Digest
 }
 
 // find is the object of a bundle; nil when it is not in it.

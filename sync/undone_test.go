@@ -15,15 +15,21 @@ import (
 	"github.com/swell-sh/swell/sync/rollout"
 )
 
+// setImage gives the Deployment of app another image as somebody.
+func (w *world) setImage(target, tag, manager string) {
+	w.Helper()
+	const patch = `[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"registry.example.com/app:TAG"}]`
+	w.edit(target, deployments, "app", strings.Replace(patch, "TAG", tag, 1), manager)
+}
+
 // TestSomebodyTakesACanaryBack: the canary soaked on the image that somebody had put back by
 // hand, where drift is only reported; the wave was passed, and the rest had the new one.
 func TestSomebodyTakesACanaryBack(t *testing.T) {
-	const image = `[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"registry.example.com/app:1"}]`
 	for name, c := range map[string]struct {
 		disturb func(w *world)
 		reason  string
 	}{
-		"image": {func(w *world) { w.edit("dev-1/a", deployments, "app", image, "kubectl-edit") }, `.spec.template.spec.containers[name="main"].image: `},
+		"image": {func(w *world) { w.setImage("dev-1/a", "1", "kubectl-edit") }, `.spec.template.spec.containers[name="main"].image: `},
 		"config": {func(w *world) {
 			w.edit("dev-1/a", configMaps, "one", `{"data":{"image":"registry.example.com/app:1"}}`, "kubectl-edit")
 		}, ".data.image: "},
@@ -42,9 +48,11 @@ func TestSomebodyTakesACanaryBack(t *testing.T) {
 					w.now = w.now.Add(time.Second)
 					return w.unit("app").Targets["dev-1/a"].Health != rollout.HealthGood
 				})
-				at := w.unit("app").Targets["dev-1/a"]
-				if !strings.Contains(at.Reason, "changed since it was applied: ") || !strings.Contains(at.Reason, c.reason) || !strings.Contains(at.Reason, "kubectl-edit") {
-					t.Errorf("the reason is %q", at.Reason)
+				reason := w.unit("app").Targets["dev-1/a"].Reason
+				for _, part := range []string{"changed since it was applied: ", c.reason, "kubectl-edit"} {
+					if !strings.Contains(reason, part) {
+						t.Errorf("the reason is %q, want %q in it", reason, part)
+					}
 				}
 				w.now = w.now.Add(10 * time.Minute)
 				w.until("the way back", func() bool { return w.unit("app").Rollout.Status == rollout.RolledBack })
@@ -62,7 +70,7 @@ func testTheFirstCanaryIsTakenBack(t *testing.T, w *world) {
 	w.policy("app", `{drift: [{mode: report}]}`)
 	w.commit()
 	w.until("the canary", w.canary("app", 1))
-	w.edit("dev-1/a", deployments, "app", `[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"registry.example.com/app:0"}]`, "kubectl-edit")
+	w.setImage("dev-1/a", "0", "kubectl-edit")
 	w.until("the hold", w.soon(func() bool { return w.unit("app").Rollout.Status == rollout.Held }))
 	for range 30 {
 		w.now = w.now.Add(time.Minute)
@@ -83,7 +91,7 @@ func testACanaryTakenBackIsPromoted(t *testing.T, w *world) {
 	w.app("app", "2", "one")
 	w.commit()
 	w.until("the canary", w.canary("app", 2))
-	w.edit("dev-1/a", deployments, "app", `[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"registry.example.com/app:1"}]`, "kubectl-edit")
+	w.setImage("dev-1/a", "1", "kubectl-edit")
 	w.until("the look", func() bool {
 		w.now = w.now.Add(time.Second)
 		return w.unit("app").Targets["dev-1/a"].Health != rollout.HealthGood
@@ -115,13 +123,10 @@ func TestAnEmergencyFixStays(t *testing.T) {
 }
 
 func testAnEmergencyFixStays(t *testing.T, w *world) {
-	fix := func(target string) {
-		w.edit(target, deployments, "app", `[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"registry.example.com/app:2"}]`, "kubectl-set")
-	}
 	w.give(order.Order{Verb: order.Mask, Reason: "incident"})
 	w.pass()
 	for _, target := range []string{"dev-1/a", "dev-1/b", "dev-2/c"} {
-		fix(target)
+		w.setImage(target, "2", "kubectl-set")
 	}
 	w.edit("dev-1/b", deployments, "app", `{"spec":{"revisionHistoryLimit":3}}`, "kubectl-edit")
 	w.edit("dev-1/b", configMaps, "two", `{"data":{"image":"stolen"}}`, "kubectl-edit")
@@ -140,7 +145,8 @@ func testAnEmergencyFixStays(t *testing.T, w *world) {
 		w.pass()
 	}
 	w.want("images while the canary soaks", w.tags("app"), "2 2 2")
-	if events := w.events("app", "reported"); !strings.Contains(strings.Join(events, "\n"), "the newest commit changes it too: it stays until its wave") {
+	const stays = "the newest commit changes it too: it stays until its wave"
+	if events := w.events("app", "reported"); !strings.Contains(strings.Join(events, "\n"), stays) {
 		t.Errorf("reported: %q", events)
 	}
 	w.now = w.now.Add(10 * time.Minute)
@@ -165,7 +171,7 @@ func testDriftBesideARelease(t *testing.T, w *world) {
 	w.commit()
 	w.until("the canary", w.canary("app", 2))
 	w.edit("dev-1/b", deployments, "app", `{"spec":{"replicas":7}}`, "kubectl-edit")
-	w.edit("dev-2/c", deployments, "app", `[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"registry.example.com/app:3"}]`, "kubectl-edit")
+	w.setImage("dev-2/c", "3", "kubectl-edit")
 	w.nextSweep()
 	w.until("the correction", func() bool {
 		n, _, _ := unstructured.NestedInt64(w.get("dev-1/b", deployments, "app").Object, "spec", "replicas")

@@ -241,7 +241,9 @@ func TestAFightIsTakenUpByOrder(t *testing.T) {
 				}
 				w.want("after an order about another cluster", w.image("dev-1/b", "one"), "stolen")
 				w.give(order.Order{Verb: verb, Scope: order.Scope{Unit: "services/app"}})
-				w.until("the correction", func() bool { return w.image("dev-1/b", "one") == "registry.example.com/app:1" && w.drifts() == "" })
+				w.until("the correction", func() bool {
+					return w.image("dev-1/b", "one") == "registry.example.com/app:1" && w.drifts() == ""
+				})
 				if took := w.now.Sub(began); took > 30*time.Second {
 					t.Errorf("it waited for %s", took)
 				}

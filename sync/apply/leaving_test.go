@@ -18,16 +18,15 @@ import (
 	"github.com/swell-sh/swell/sync/store"
 )
 
-// TestTheOneBeforeIsBeingDeleted: what is refused because an object of its name waits for a
-// finalizer waits for that, and is no failure of its bundle. It was rolled back at once, put
+// TestTheOneBeforeIsBeingDeleted: an object that is refused because one of its name waits for
+// a finalizer waits for that, and is no failure of its bundle. It was rolled back at once, put
 // into quarantine, and the advice was to allow a replacement.
 func TestTheOneBeforeIsBeingDeleted(t *testing.T) {
 	t.Parallel()
-	const (
-		held = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: %s, annotations: {swell.sh/replace: $}}, immutable: true, data: {value: '1'}}"
-		next = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: %s, annotations: {swell.sh/replace: $}}, immutable: true, data: {value: '2'}}"
-	)
-	with := func(text, replace string) string { return strings.ReplaceAll(text, "$", replace) }
+	immutable := func(value, replace string) string {
+		return "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: %s, annotations: {swell.sh/replace: " + replace + "}}, " +
+			"immutable: true, data: {value: '" + value + "'}}"
+	}
 	for name, c := range map[string]struct {
 		replace string
 		theirs  bool
@@ -47,9 +46,9 @@ func TestTheOneBeforeIsBeingDeleted(t *testing.T) {
 			ns, s := space(t), newState(t, conn)
 			id := object.ID{Kind: "ConfigMap", Namespace: ns, Name: "a"}
 			if c.theirs {
-				create(t, configMaps, strings.ReplaceAll(with(held, "never"), "%s", ns))
+				create(t, configMaps, strings.ReplaceAll(immutable("1", "never"), "%s", ns))
 			} else {
-				s.apply("x", newObject(t, with(held, c.replace), ns))
+				s.apply("x", newObject(t, immutable("1", c.replace), ns))
 			}
 			edit(t, id, types.MergePatchType, `{"metadata":{"finalizers":["example.com/wait"]}}`, "other")
 			if c.theirs {
@@ -58,8 +57,9 @@ func TestTheOneBeforeIsBeingDeleted(t *testing.T) {
 				s.deletes(id)
 			}
 			bring := func() []Result {
-				known := maps.Clone(s.known)
-				got := conn.Apply(t.Context(), Work{Objects: []*object.Object{newObject(t, with(next, c.replace), ns)}, Bundle: "y", Known: known, Adopt: c.adopt, PutBack: c.putBack})
+				objects := []*object.Object{newObject(t, immutable("2", c.replace), ns)}
+				work := Work{Objects: objects, Bundle: "y", Known: maps.Clone(s.known), Adopt: c.adopt, PutBack: c.putBack}
+				got := conn.Apply(t.Context(), work)
 				s.keep(got)
 				return got
 			}
@@ -80,6 +80,10 @@ func TestTheOneBeforeIsBeingDeleted(t *testing.T) {
 	}
 }
 
+// noPods is the rest of a workload's spec.
+const noPods = "replicas: 0, selector: {matchLabels: {a: b}}, " +
+	"template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: x}]}}"
+
 // TestPruneWaitsForWhatIsLeft: an operator, its rights and its definition stay until it has let
 // go of its objects, and what a workload runs with stays with the workload. All went in the
 // same moment, and the object waited for its finalizer for ever.
@@ -89,10 +93,12 @@ func TestPruneWaitsForWhatIsLeft(t *testing.T) {
 	ns := space(t)
 	discard(t, crds, "", "widgets."+ns+".example.com")
 	s := newState(t, c)
-	operator := newObject(t, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: operator, namespace: %s}, spec: {replicas: 0, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: x}]}}}}", ns)
-	rights := newObject(t, "{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: operator, namespace: %s}, rules: [{apiGroups: [''], resources: [pods], verbs: [get]}]}", ns)
+	operator := newObject(t, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: operator, namespace: %s}, spec: {"+noPods+"}}", ns)
+	rights := newObject(t, "{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: operator, namespace: %s}, "+
+		"rules: [{apiGroups: [''], resources: [pods], verbs: [get]}]}", ns)
 	settings, thing := configMap(t, ns, "config", "1"), newObject(t, widget, ns, "")
-	claim := newObject(t, "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: disk, namespace: %s}, spec: {accessModes: [ReadWriteOnce], storageClassName: '', volumeName: nowhere, resources: {requests: {storage: 1Gi}}}}", ns)
+	claim := newObject(t, "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: disk, namespace: %s}, "+
+		"spec: {accessModes: [ReadWriteOnce], storageClassName: '', volumeName: nowhere, resources: {requests: {storage: 1Gi}}}}", ns)
 	definition := newObject(t, widgets, ns, "Widget", "size: {type: string}")
 	for _, r := range s.apply("x", definition, rights, settings, claim, operator, thing) {
 		if r.Err != nil {
@@ -105,19 +111,21 @@ func TestPruneWaitsForWhatIsLeft(t *testing.T) {
 	}
 	ids := []object.ID{rights.ID, settings.ID, claim.ID, operator.ID, thing.ID}
 	prune := func() map[string]string {
-		said := map[string]string{}
+		reported := map[string]string{}
 		for _, r := range s.deletes(ids...) {
 			if r.Err != nil {
 				t.Error(r.Err)
 			}
-			said[r.ID.Kind] = strings.TrimSpace(string(r.Action) + " " + r.Reason)
+			reported[r.ID.Kind] = strings.TrimSpace(string(r.Action) + " " + r.Reason)
 		}
-		return said
+		return reported
 	}
 	finalizers(thing.ID, `["example.com/operator"]`)
 	waits := "skipped goes after " + thing.ID.String()
 	for range 2 {
-		same(t, map[string]string{"Widget": "deleted terminating, waits for example.com/operator", "Deployment": waits, "Role": waits, "ConfigMap": waits, "PersistentVolumeClaim": waits}, prune())
+		want := map[string]string{"Deployment": waits, "Role": waits, "ConfigMap": waits, "PersistentVolumeClaim": waits}
+		want["Widget"] = "deleted terminating, waits for example.com/operator"
+		same(t, want, prune())
 	}
 	for _, id := range ids {
 		if !isLive(t, c, id) {
@@ -128,7 +136,8 @@ func TestPruneWaitsForWhatIsLeft(t *testing.T) {
 	finalizers(operator.ID, `["example.com/last"]`)
 	waits = "skipped goes after " + operator.ID.String()
 	got := prune()
-	if got["Widget"] != "" && !strings.HasPrefix(got["Widget"], "deleted") || got["Deployment"] != "deleted terminating, waits for example.com/last" ||
+	if got["Widget"] != "" && !strings.HasPrefix(got["Widget"], "deleted") ||
+		got["Deployment"] != "deleted terminating, waits for example.com/last" ||
 		got["Role"] != waits || got["ConfigMap"] != waits || got["PersistentVolumeClaim"] != waits {
 		t.Errorf("with the operator on its way out: %v", got)
 	}
@@ -150,14 +159,16 @@ func TestPruneSparesWhatAChangedOneNeeds(t *testing.T) {
 	ns := space(t)
 	s := newState(t, c)
 	config := configMap(t, ns, "config", "1")
-	workload := newObject(t, "{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: store, namespace: %s}, spec: {replicas: 0, serviceName: s, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: x}]}}}}", ns)
+	workload := newObject(t, "{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: store, namespace: %s}, "+
+		"spec: {serviceName: s, "+noPods+"}}", ns)
 	s.apply("x", config, workload)
 	entries := []store.Entry{s.known[config.ID], s.known[workload.ID]}
 	results := make([]Result, len(entries))
-	c.begin().pruneAll(t.Context(), entries, results, func(c *call, ctx context.Context, r Result, path string, live *metav1.PartialObjectMetadata) Result {
+	changing := func(c *call, ctx context.Context, r Result, path string, live *metav1.PartialObjectMetadata) Result {
 		touch(t, conn, r.ID, `{"metadata":{"annotations":{"at":"the same moment"}}}`)
 		return c.delete(ctx, r, path, live)
-	}, true)
+	}
+	c.begin().pruneAll(t.Context(), entries, results, changing, true)
 	if !results[1].Changed || !results[0].After || results[0].Action != Skipped || results[0].Reason != "goes after "+workload.ID.String() {
 		t.Errorf("got %+v", results)
 	}
@@ -178,7 +189,8 @@ func kindAt(t *testing.T, c *Cluster, id object.ID) dynamic.ResourceInterface {
 
 func touch(t *testing.T, c *Cluster, id object.ID, patch string) {
 	t.Helper()
-	if _, err := kindAt(t, c, id).Patch(t.Context(), id.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "other"}); err != nil {
+	_, err := kindAt(t, c, id).Patch(t.Context(), id.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "other"})
+	if err != nil {
 		t.Fatal(err)
 	}
 }

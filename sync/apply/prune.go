@@ -28,8 +28,8 @@ const annotationDeletion = "client.lifecycle.config.k8s.io/deletion"
 // Prune deletes the objects of the entries; that they should go has been
 // decided. It returns a result for each, by index, and goes through the phases
 // in reverse, and in each from custom objects over workloads to what those need. It stops
-// where something is still there: what is refused, what somebody changed, what waits for a
-// finalizer. What comes after that is [Skipped], and After.
+// where something is still there: after a refusal, after somebody's change, before a
+// finalizer is gone. All behind that is [Skipped], and After.
 //
 // Each object is looked at first, and deleted with its UID as precondition,
 // only if it still is the one of the entry: same UID, our label, fields applied
@@ -76,7 +76,7 @@ func (c *Cluster) CheckPrune(ctx context.Context, entries []store.Entry) []Resul
 type remover func(c *call, ctx context.Context, r Result, path string, live *metav1.PartialObjectMetadata) Result
 
 // pruneAll goes backwards. Where it stops, what others need goes only when those are gone:
-// what is behind something that is still there stays, and says so. A webhook that does not
+// all behind something that is still there stays, and says so. A webhook that does not
 // answer is not waited for where it goes too: nobody may be left to answer.
 func (c *call) pruneAll(ctx context.Context, entries []store.Entry, results []Result, remove remover, stops bool) {
 	var first *Result
@@ -141,25 +141,26 @@ func turnOf(e *store.Entry) turn {
 // all phases when it is applied; in a phase by turn.
 func backwards(entries []store.Entry) [][]int {
 	const before = -1
-	type place struct {
+	type step struct {
 		phase int
 		turn  turn
 	}
-	together := map[place][]int{}
+	steps := map[step][]int{}
 	for i := range entries {
-		at := place{entries[i].Phase, turnOf(&entries[i])}
+		s := step{entries[i].Phase, turnOf(&entries[i])}
 		if entries[i].ID.IsFoundation() {
-			at.phase = before
+			s.phase = before
 		}
-		together[at] = append(together[at], i)
+		steps[s] = append(steps[s], i)
 	}
-	places := slices.SortedFunc(maps.Keys(together), func(a, b place) int {
+	ordered := slices.SortedFunc(maps.Keys(steps), func(a, b step) int {
 		return cmp.Or(cmp.Compare(b.phase, a.phase), cmp.Compare(a.turn, b.turn))
 	})
-	all := make([][]int, 0, len(places))
-	for _, at := range places {
-		slices.SortStableFunc(together[at], func(a, b int) int { return cmp.Compare(kindRanks[entries[b].ID.Kind], kindRanks[entries[a].ID.Kind]) })
-		all = append(all, together[at])
+	all := make([][]int, 0, len(ordered))
+	rank := func(i int) int { return kindRanks[entries[i].ID.Kind] }
+	for _, s := range ordered {
+		slices.SortStableFunc(steps[s], func(a, b int) int { return cmp.Compare(rank(b), rank(a)) })
+		all = append(all, steps[s])
 	}
 	return all
 }

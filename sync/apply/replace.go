@@ -82,7 +82,8 @@ func (a *applying) replace(ctx context.Context, i int, fields []string) {
 	// What was begun is brought to an end; each request has its own time.
 	certain := context.WithoutCancel(ctx)
 	waits := waitsDeletion // that somebody else began
-	if old, found := a.replaced.Load(o.ID); live.GetDeletionTimestamp() == nil || found && old.(*unstructured.Unstructured).GetDeletionTimestamp() == nil {
+	old, found := a.replaced.Load(o.ID)
+	if live.GetDeletionTimestamp() == nil || found && old.(*unstructured.Unstructured).GetDeletionTimestamp() == nil {
 		waits = "replacement"
 	}
 	if live.GetDeletionTimestamp() == nil {
@@ -167,8 +168,8 @@ func propagation(id object.ID) metav1.DeletionPropagation {
 	return metav1.DeletePropagationForeground
 }
 
-// await waits a little for the deleted object to be gone, and makes the new one. waits is
-// what is waited for if that takes longer.
+// await waits a little for the deleted object to be gone, and makes the new one. waits
+// names the reason to wait if that takes longer.
 func (a *applying) await(ctx context.Context, i int, path string, live *unstructured.Unstructured, waits string) {
 	o := a.Objects[i]
 	timed, cancel := context.WithTimeout(ctx, goneTime)

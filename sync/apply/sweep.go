@@ -46,8 +46,8 @@ type Mark struct {
 func markOf(live *metav1.PartialObjectMetadata) Mark {
 	m := Mark{Version: live.ResourceVersion}
 	for i := range live.ManagedFields {
-		if at := entryTime(&live.ManagedFields[i]); at.After(m.Written) {
-			m.Written = at
+		if written := entryTime(&live.ManagedFields[i]); written.After(m.Written) {
+			m.Written = written
 		}
 	}
 	return m
@@ -89,7 +89,8 @@ func (c *Cluster) SweepFew(ctx context.Context, entries []store.Entry, ignore Ig
 // sweepKinds goes through the entries kind by kind.
 func (c *Cluster) sweepKinds(ctx context.Context, entries []store.Entry, ignore Ignored, judge func(s *sweeping, ctx context.Context, namespace string, numbers []int) error) (Swept, error) {
 	s := &sweeping{
-		call: c.begin(), entries: entries, ignore: ignore, drifts: make([]*drift.Finding, len(entries)), looked: make([]bool, len(entries)), marks: make([]Mark, len(entries)),
+		call: c.begin(), entries: entries, ignore: ignore,
+		drifts: make([]*drift.Finding, len(entries)), looked: make([]bool, len(entries)), marks: make([]Mark, len(entries)),
 		lists: map[schema.GroupVersionKind]string{},
 	}
 	byKind := map[listed][]int{}

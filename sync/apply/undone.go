@@ -22,19 +22,19 @@ func (w *Work) isUndone(o *object.Object, found *drift.Finding) bool {
 
 // Agree says whether two objects as Git has them say the same about fields.
 func Agree(a, b *object.Object, fields *fieldpath.Set) bool {
-	one, err := decodeObject(a.JSON)
+	left, err := decodeObject(a.JSON)
 	if err != nil {
 		return false
 	}
-	other, err := decodeObject(b.JSON)
+	right, err := decodeObject(b.JSON)
 	if err != nil {
 		return false
 	}
 	agree := true
 	fields.Leaves().Iterate(func(path fieldpath.Path) {
-		was, had := valueAt(one, path)
-		is, has := valueAt(other, path)
-		agree = agree && had == has && reflect.DeepEqual(was, is)
+		leftValue, inLeft := valueAt(left, path)
+		rightValue, inRight := valueAt(right, path)
+		agree = agree && inLeft == inRight && reflect.DeepEqual(leftValue, rightValue)
 	})
 	return agree
 }

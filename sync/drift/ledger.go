@@ -222,11 +222,11 @@ func (l *Ledger) DueFights(cluster string, now time.Time) []store.Object {
 
 // Resume has paused fights taken up again at once: somebody thinks that they are over.
 func (l *Ledger) Resume(these func(store.Object) bool, now time.Time) {
-	for of, f := range l.fights {
-		if f.Rounds > 0 && paused(f, now) && these(of) {
+	for fought, f := range l.fights {
+		if f.Rounds > 0 && paused(f, now) && these(fought) {
 			f.Until = now
 			l.putFight(f)
-			delete(l.resumed, of)
+			delete(l.resumed, fought)
 		}
 	}
 }

@@ -93,7 +93,7 @@ func (j *Job) check(ctx context.Context, conn *apply.Cluster, inventory Inventor
 		return
 	case err != nil && found.State != health.Failed: // health that cannot be read is not ill health
 		j.Lost = lost(err)
-		j.Ended(rollout.Unavailable, err.Error())
+		j.Ended(rollout.Unavailable, textOf(err))
 		if j.classify(err) == rollout.Unreachable {
 			j.Outcome.Result = rollout.Unreachable
 		}
@@ -162,7 +162,7 @@ func (j *Job) prune(ctx context.Context, conn *apply.Cluster, inventory Inventor
 	for _, res := range results {
 		switch {
 		case res.Err != nil: // what the others wait for comes first
-			lines = slices.Insert(lines, 0, res.Err.Error())
+			lines = slices.Insert(lines, 0, textOf(res.Err))
 		case res.After:
 			later = append(later, fmt.Sprintf("%s: %s", res.ID, res.Reason))
 		case res.Changed:

@@ -41,9 +41,9 @@ func (j *Job) judge(ctx context.Context, results []apply.Result, good rollout.Re
 		switch {
 		case rank[result] < rank[worst]:
 		case res.Action == apply.Skipped:
-			skipped = append(skipped, res.Err.Error())
+			skipped = append(skipped, textOf(res.Err))
 		default:
-			reasons = append(reasons, res.Err.Error())
+			reasons = append(reasons, textOf(res.Err))
 		}
 	}
 	if len(reasons) == 0 {
@@ -102,6 +102,15 @@ func Unreached(err error) rollout.Result {
 		}
 	}
 	return rollout.Unreachable
+}
+
+// textOf is an error with what to do about it.
+func textOf(err error) string {
+	var e *apply.Error
+	if errors.Is(err, apply.ErrRights) && errors.As(err, &e) && e.Code == http.StatusForbidden {
+		return err.Error() + "; swell rbac prints the rights that swell needs"
+	}
+	return err.Error()
 }
 
 // lost says whether the connection is of no use any more: nobody answers on it,

@@ -69,7 +69,8 @@ func (c connection) Watch(ctx context.Context, account string, s Stream) error {
 	return c.cluster.As(account).Watch(ctx, apply.Watch{
 		Kind: s.Kind, Namespace: s.Namespace, Since: s.Since, Began: s.Began,
 		See: func(seen apply.Seen) {
-			s.See(Seen{ID: seen.ID, Fingerprint: seen.Fingerprint, MayDiffer: func() bool { return seen.ID.Name != "same" }, MayAil: func() bool { return seen.ID.Name == "ill" }})
+			s.See(Seen{ID: seen.ID, Fingerprint: seen.Fingerprint,
+				MayDiffer: func() bool { return seen.ID.Name != "same" }, MayAil: func() bool { return seen.ID.Name == "ill" }})
 		},
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/swell-sh/swell/render/object"
 )
 
-// stirPause is how long what happens to objects is gathered before a pass hears of it:
+// stirPause is how long events of objects are gathered before a pass takes them:
 // ill health that lasts for less is of no interest once a release is over.
 const stirPause = 10 * time.Second
 
@@ -22,7 +22,7 @@ func (in *Informer) stir(cluster string, id object.ID) {
 		noted = map[object.ID]bool{}
 		in.stirred[cluster] = noted
 	}
-	if len(noted) < MaxSuspects { // what is left out is found by a sweep
+	if len(noted) < MaxSuspects { // a sweep finds the others
 		noted[id] = true
 	}
 	if !in.stirring {

@@ -381,15 +381,15 @@ func (u *Unit) IsUnderWay() bool {
 // Proves says that a release which is not over brought what the unit has at a place, so
 // that it counts only while it is as it was brought, and which bundle was good there
 // before; without a digest there was none. An operator who promotes the wave lets it be.
-func (s *State) Proves(at object.UnitTarget) (earlier Action, proves bool) {
-	u := s.Units[at.Unit]
-	if u == nil || u.Targets[at.Target] == nil {
+func (s *State) Proves(where object.UnitTarget) (earlier Action, proves bool) {
+	u := s.Units[where.Unit]
+	if u == nil || u.Targets[where.Target] == nil {
 		return Action{}, false
 	}
-	t, r := u.Targets[at.Target], u.Rollout
+	t, r := u.Targets[where.Target], u.Rollout
 	goesOn := r.Status == Progressing || r.Status == Held && r.Stalled // by the next look
 	if !goesOn || !t.Touched || t.Applied != t.Wanted || t.Wanted == t.Good || t.Wave < r.EndsWaived {
 		return Action{}, false
 	}
-	return Action{Unit: at.Unit, Target: at.Target, Digest: t.Good, Commit: u.Commits[t.Good]}, true
+	return Action{Unit: where.Unit, Target: where.Target, Digest: t.Good, Commit: u.Commits[t.Good]}, true
 }

@@ -128,18 +128,29 @@ func (p *pass) closed(at config.Place) (why string, until time.Time) {
 		until = earlier(until, changes)
 		switch {
 		case w.Deny && is:
-			return fmt.Sprintf("Window %s lets nothing start before %s%s", w.Name, clock(changes), reasonText(w.Reason)), until
+			return fmt.Sprintf("Window %s lets nothing start%s%s", w.Name, beforeText(changes), reasonText(w.Reason)), until
 		case w.Deny:
 		case is:
 			open = true
-		case shut == "" || changes.Before(opens):
+		case shut == "" || !changes.IsZero() && (opens.IsZero() || changes.Before(opens)):
 			shut, opens = w.Name, changes
 		}
 	}
 	if open || shut == "" {
 		return "", until
 	}
+	if opens.IsZero() {
+		return fmt.Sprintf("Window %s does not open any more", shut), until
+	}
 	return fmt.Sprintf("Window %s opens at %s", shut, clock(opens)), until
+}
+
+// beforeText says until when something holds; zero is for good.
+func beforeText(end time.Time) string {
+	if end.IsZero() {
+		return ""
+	}
+	return " before " + clock(end)
 }
 
 // clock is a time in a text; zero is never.

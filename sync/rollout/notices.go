@@ -41,16 +41,16 @@ func (s *State) Requeue(at object.UnitTarget, due time.Time) {
 
 // Doubt has the health of a place looked at that nothing waits for: something happened to
 // its objects. A place that changes all the time is looked at every maxCheck.
-func (s *State) Doubt(at object.UnitTarget) {
-	u := s.Units[at.Unit]
-	if u == nil || u.Targets[at.Target] == nil || s.notices.doubted[at] {
+func (s *State) Doubt(doubtful object.UnitTarget) {
+	u := s.Units[doubtful.Unit]
+	if u == nil || u.Targets[doubtful.Target] == nil || s.notices.doubted[doubtful] {
 		return
 	}
 	if s.notices.doubted == nil {
 		s.notices.doubted = map[object.UnitTarget]bool{}
 	}
-	s.notices.doubted[at] = true
-	s.look(at.Unit)
+	s.notices.doubted[doubtful] = true
+	s.look(doubtful.Unit)
 }
 
 // Begins notes that a check of the place begins: it sees all that happened before.

@@ -170,14 +170,14 @@ func (p *pass) keepsShut(u *Unit, wave int, start bool, o *order.Order) string {
 		if gate.AtStart() != start || u.gateState(wave, n).Passed {
 			continue
 		}
-		at := fmt.Sprintf("gate %s of wave %s", gate.Word(), spec.Name)
+		named := fmt.Sprintf("gate %s of wave %s", gate.Word(), spec.Name)
 		switch {
 		case gate.Approval != nil && slices.Contains(u.Rollout.Authors, o.By):
-			return fmt.Sprintf("%s: %s is an author of what it brings", at, o.By)
+			return fmt.Sprintf("%s: %s is an author of what it brings", named, o.By)
 		case gate.Approval != nil && len(gate.Approval.By) > 0 && !slices.Contains(gate.Approval.By, o.By):
-			return fmt.Sprintf("%s: %s may not approve it", at, o.By)
+			return fmt.Sprintf("%s: %s may not approve it", named, o.By)
 		case gate.Approval == nil && o.Reason == "" && !p.isOpen(u, wave, n):
-			return at + ": it takes --reason to go past it"
+			return named + ": it takes --reason to go past it"
 		}
 	}
 	return ""
@@ -188,18 +188,18 @@ func (p *pass) isOpen(u *Unit, wave, n int) bool {
 	gate, known := &u.Rollout.Spec.Waves[wave].Gates[n], u.gateState(wave, n)
 	switch {
 	case gate.Window != nil:
-		is, _ := gate.Window.At(p.now)
-		return is
+		open, _ := gate.Window.At(p.now)
+		return open
 	case gate.Prometheus != nil:
 		return !known.AskedAt.IsZero() && known.Reason == ""
 	case gate.HTTP != nil:
 		return known.Passed
 	}
-	for _, at := range u.list() {
+	for _, t := range u.list() {
 		switch {
-		case at.Wave != wave || at.Wanted == "" || at.Masked != "" || at.Excused:
-		case gate.After != nil && !at.applied() && p.notAfter(gate.After.Unit, at.name) != "",
-			gate.Job != nil && at.Touched && !at.proved(gate.Job.Name):
+		case t.Wave != wave || t.Wanted == "" || t.Masked != "" || t.Excused:
+		case gate.After != nil && !t.applied() && p.notAfter(gate.After.Unit, t.name) != "",
+			gate.Job != nil && t.Touched && !t.proved(gate.Job.Name):
 			return false
 		}
 	}

@@ -171,8 +171,8 @@ func (r *recording) known() {
 	}
 }
 
-// recovers says that the target was away until lately: what is ill there may be so for
-// that reason.
+// recovers says that the target was away until lately: its objects may be ill for that
+// reason.
 func (r *recording) recovers() bool {
 	return !r.t.BackSince.IsZero() && r.now.Before(r.t.BackSince.Add(r.u.timeout(r.t)))
 }
@@ -197,6 +197,9 @@ func (r *recording) applied() {
 	} else {
 		t.Leftovers, t.Left = true, ""
 		r.note("applied", "bundle "+r.Digest.Short())
+		if r.Commit != "" { // a bundle that is put back came with an earlier one
+			r.transitions[len(r.transitions)-1].Commit = r.Commit
+		}
 	}
 	t.Applied, t.AppliedAt, t.Dirty, t.Drifted = r.Digest, r.now, false, false
 	t.Health, t.Since, t.CheckedAt, t.GateFailed = HealthProgressing, r.now, time.Time{}, ""
@@ -407,7 +410,8 @@ func (r *recording) notable(before *Target) {
 
 // rests says that nothing is under way for a target that has its good bundle.
 func (u *Unit) rests(t *Target) bool {
-	return (u.Rollout.Status == Done || u.Rollout.Status == RolledBack) && t.Wanted != "" && t.applied() && t.Good == t.Applied && !t.Drifted
+	isOver := u.Rollout.Status == Done || u.Rollout.Status == RolledBack
+	return isOver && t.Wanted != "" && t.applied() && t.Good == t.Applied && !t.Drifted
 }
 
 // Dips says that a target that rests is less healthy than it was, and not for long enough

@@ -70,7 +70,7 @@ func TestRules(t *testing.T) {
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
 			s := &script{
-				t: t, file: file, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), tiers: map[config.UnitPath]int{}, asked: map[config.UnitPath]Question{}, told: map[string]int{},
+				t: t, file: file, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), tiers: map[config.UnitPath]int{}, asked: map[config.UnitPath]Question{}, reported: map[string]int{},
 				labels: map[config.TargetName]map[string]string{}, last: map[object.UnitTarget]Action{},
 			}
 			s.run()
@@ -95,7 +95,7 @@ type script struct {
 	standing order.Standing
 	tiers    map[config.UnitPath]int
 	asked    map[config.UnitPath]Question
-	told     map[string]int
+	reported map[string]int
 }
 
 func (s *script) fatalf(format string, args ...any) {
@@ -203,7 +203,7 @@ func (s *script) do(words []string) {
 			s.fatalf("proves: %t", proves)
 		}
 	case "told":
-		if got := s.told[rest[0]]; got != s.number(rest[1]) {
+		if got := s.reported[rest[0]]; got != s.number(rest[1]) {
 			s.fatalf("%d times %s, want %s", got, rest[0], rest[1])
 		}
 	case "event", "watched", "doubt":
@@ -371,7 +371,7 @@ func (s *script) outcome(verb string, rest []string) {
 	}
 	o.Reason = strings.Join(reason, " ")
 	for _, tr := range s.state.Record(o, s.now) {
-		s.told[tr.Kind]++
+		s.reported[tr.Kind]++
 	}
 }
 

@@ -109,7 +109,7 @@ func (y *tally) add(name config.TargetName, t *Target, removing bool) {
 // tolerates that all of them do, although it is rounded up to one target.
 func (y *tally) tolerated() int {
 	size := y.size
-	if y.passed { // what is masked or silent by now was not when the wave was passed
+	if y.passed { // masks and silence came later
 		size += len(y.masked) + len(y.excused)
 	}
 	n := y.wave.MaxFailures.Of(size)
@@ -238,7 +238,7 @@ func (p *pass) resume(u *Unit) {
 func (p *pass) step(u *Unit) bool {
 	r := u.Rollout
 	ill, calm := u.relapse()
-	if ill != nil && !r.Removing { // later nothing is taken back: what was cleaned would return
+	if ill != nil && !r.Removing { // later nothing is taken back: cleaned targets would return
 		p.fail(u, u.why(ill.failed), ill.wave, ill.failed)
 		return false
 	}

@@ -166,7 +166,8 @@ func (v View) addDaemon(conditions []store.Condition) ([]store.Condition, error)
 	case err != nil:
 		return nil, err
 	case died:
-		return append(conditions, store.Condition{About: store.AboutDaemon, Since: lastSeen, Text: "it died, and nothing is looked at since: start swell run again"}), nil
+		const text = "it died, and nothing is looked at since: start swell run again"
+		return append(conditions, store.Condition{About: store.AboutDaemon, Since: lastSeen, Text: text}), nil
 	case v.Silent:
 		return append(conditions, store.Condition{About: store.AboutDaemon, Since: v.now(), Text: "it runs and does not answer"}), nil
 	}
