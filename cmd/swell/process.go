@@ -74,14 +74,14 @@ func (p *process) follow(ctx context.Context) error {
 	p.follows = true
 	hangups := make(chan struct{}, 1)
 	defer daemonSignals(p.file.in, p.log, func() { tell(hangups) })()
+	if err := p.state.Follow(true); err != nil { // before it answers anybody
+		return err
+	}
 	d, err := p.open(ctx, p.is)
 	if err != nil {
 		return err
 	}
 	p.log.Info("following", "version", versionText())
-	if err := p.state.Follow(true); err != nil {
-		p.log.Error("status will not tell when this daemon dies", "err", err)
-	}
 	for {
 		next, err := p.run(ctx, d, hangups)
 		if err == nil && next == nil {

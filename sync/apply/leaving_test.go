@@ -200,3 +200,32 @@ func isLive(t *testing.T, c *Cluster, id object.ID) bool {
 	_, err := kindAt(t, c, id).Get(t.Context(), id.Name, metav1.GetOptions{})
 	return err == nil
 }
+
+// TestPruneOfAJobThatWasMadeAnew: a hook that was made anew by a process that died then was
+// taken for somebody else's, and stayed for good.
+func TestPruneOfAJobThatWasMadeAnew(t *testing.T) {
+	t.Parallel()
+	c, _ := connect(t, Options{})
+	ns, s := space(t), newState(t, c)
+	hook := hookJob(t, ns, "migrate", object.HookBefore, "broken", "")
+	s.apply("x", hook)
+	known := s.known[hook.ID]
+	s.deletes(hook.ID)
+	s.apply("y", hook)
+	if s.known[hook.ID].UID == known.UID {
+		t.Fatal("not made anew")
+	}
+	if r := c.Prune(t.Context(), []store.Entry{known})[0]; r.Action != Skipped || !strings.Contains(r.Reason, "somebody deleted and recreated it") {
+		t.Errorf("with a record of what is there: %+v", r)
+	}
+	known.Digest = ""
+	if r := c.Prune(t.Context(), []store.Entry{known})[0]; r.Err != nil || r.Action != Deleted {
+		t.Errorf("where a write was under way: %+v", r)
+	}
+	known.Unit = "services/other"
+	s.known = map[object.ID]store.Entry{}
+	s.apply("z", hook)
+	if r := c.Prune(t.Context(), []store.Entry{known})[0]; r.Action != Skipped {
+		t.Errorf("of another unit: %+v", r)
+	}
+}

@@ -34,8 +34,10 @@ const annotationDeletion = "client.lifecycle.config.k8s.io/deletion"
 // Each object is looked at first, and deleted with its UID as precondition,
 // only if it still is the one of the entry: same UID, our label, fields applied
 // by us. An entry without a UID is an apply that may or may not have happened:
-// it is deleted only if the live object also names the entry's unit. What is
-// not ours is [Skipped] with a Reason.
+// it is deleted only if the live object also names the entry's unit. So is a Job that is
+// another one than the entry's, which has no digest: a hook is made anew for each bundle, and
+// whoever did it may have died before it was recorded. What is not ours is [Skipped] with a
+// Reason.
 //
 // An object that is marked to be kept is orphaned: [Skipped] with a Reason, and
 // Forget. Its label and fields stay, so that whoever wants it again finds it to be
@@ -202,10 +204,11 @@ func (c *call) prune(ctx context.Context, entry store.Entry, remove remover) Res
 // judge looks at the live object for a reason not to delete it.
 func (c *connection) judge(r Result, live *metav1.PartialObjectMetadata) (Result, bool) {
 	ours := c.isApplied(live)
+	named := ours && live.Annotations[config.AnnotationUnit] == string(r.Entry.Unit)
 	switch {
-	case r.Entry.UID != "" && string(live.UID) != r.Entry.UID:
+	case r.Entry.UID != "" && string(live.UID) != r.Entry.UID && !(named && r.ID.IsJob() && r.Entry.Digest == ""):
 		return r.kept("not ours: somebody deleted and recreated it", true), true
-	case r.Entry.UID == "" && !(ours && live.Annotations[config.AnnotationUnit] == string(r.Entry.Unit)):
+	case r.Entry.UID == "" && !named:
 		return r.kept("not ours: it was never applied by this unit", true), true
 	case c.othersRepository(live) != "":
 		return r.kept("not ours: it belongs to "+c.othersRepository(live), true), true
