@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os/user"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -62,7 +63,7 @@ func asking(cmd *cobra.Command, file configPath, ask func(teller) error) error {
 		return err
 	}
 	defer s.Close()
-	running, err := s.InUse()
+	running, err := isSilent(cmd.Context(), s)
 	if err != nil {
 		return err
 	}
@@ -77,6 +78,25 @@ func asking(cmd *cobra.Command, file configPath, ask func(teller) error) error {
 	}
 	fmt.Fprintln(cmd.ErrOrStderr(), "swell: "+note)
 	return err
+}
+
+// silentFor is how long a state has to be in use for a daemon that does not answer. One that
+// ends, and a process that is being started, hold the lock for a moment more.
+const silentFor = time.Second
+
+// isSilent says that a daemon is at work on a state, and goes on to be.
+func isSilent(ctx context.Context, s *store.Store) (bool, error) {
+	for began := time.Now(); ; {
+		running, err := s.InUse()
+		if !running || err != nil || time.Since(began) > silentFor {
+			return running, err
+		}
+		select {
+		case <-ctx.Done():
+			return running, ctx.Err()
+		case <-time.After(silentFor / 10):
+		}
+	}
 }
 
 // openState opens the state of the daemon with that configuration for reading.

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/approval"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -94,11 +95,29 @@ func (c *call) pruneAll(ctx context.Context, entries []store.Entry, results []Re
 			results[i] = c.ofThisCluster(ctx, entries[i], c.prune(ctx, entries[i], remove))
 		})
 		for _, i := range numbers {
-			if r := &results[i]; stops && first == nil && (r.Err != nil || r.Changed || r.Action == Deleted && !r.Forget) {
+			if r := &results[i]; stops && first == nil && r.isInTheWay() {
 				first = r
 			}
 		}
 	}
+}
+
+// isInTheWay says that the object is still there, as far as is known, so that what comes
+// after it stays. A kind of others whose own server does not answer holds nobody up.
+func (r *Result) isInTheWay() bool {
+	if r.Err != nil {
+		return isServedByKubernetes(r.ID) || !errors.Is(r.Err, ErrUnreachable)
+	}
+	return r.Changed || r.Action == Deleted && !r.Forget
+}
+
+// isServedByKubernetes says that the API server itself answers for the object's kind.
+func isServedByKubernetes(id object.ID) bool {
+	switch id.Group {
+	case "", "apps", "autoscaling", "batch", "policy":
+		return true
+	}
+	return strings.Contains(id.Group, ".") && !id.IsCustom()
 }
 
 // ofThisCluster is the result, if it comes from the cluster that the entry is of. Another
