@@ -215,7 +215,8 @@ func TestPruneOfAJobThatWasMadeAnew(t *testing.T) {
 	if s.known[hook.ID].UID == known.UID {
 		t.Fatal("not made anew")
 	}
-	if r := c.Prune(t.Context(), []store.Entry{known})[0]; r.Action != Skipped || !strings.Contains(r.Reason, "somebody deleted and recreated it") {
+	r := c.Prune(t.Context(), []store.Entry{known})[0]
+	if r.Action != Skipped || !strings.Contains(r.Reason, "somebody deleted and recreated it") {
 		t.Errorf("with a record of what is there: %+v", r)
 	}
 	known.Digest = ""
