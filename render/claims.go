@@ -132,7 +132,7 @@ func (c *Compiler) Wants(cluster string, id object.ID) []object.UnitTarget {
 	return slices.DeleteFunc(c.claims.of(cluster, id.Hash()), func(by object.UnitTarget) bool {
 		bundle, err := c.world.bundle(c.entries[by.Unit].unit, by.Target)
 		// What cannot be looked at is taken to be the object.
-		return err == nil && (bundle == nil || !slices.ContainsFunc(bundle.Objects, func(o *object.Object) bool { return o.ID == id }))
+		return err == nil && (bundle == nil || bundle.Find(id) == nil)
 	})
 }
 

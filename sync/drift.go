@@ -297,13 +297,9 @@ func (p *pass) noteDrifts(drifts []drift.Finding, checked bool, now time.Time) (
 		case mode == config.DriftOff && !awaited:
 			continue
 		case mode == config.DriftReport && !awaited, p.reportsOnly(found.Entry):
-			if p.sweeps.ledger.Note(found, string(config.DriftReport), now) {
-				p.event(of, "reported", drift.Text(found))
-			}
+			p.noteReported(found, drift.Text(found), now)
 		case p.waitsForRelease(found):
-			if p.sweeps.ledger.Note(found, string(config.DriftReport), now) {
-				p.event(of, "reported", drift.Text(found)+"; the newest commit changes it too: it stays until its wave")
-			}
+			p.noteReported(found, drift.Text(found)+"; the newest commit changes it too: it stays until its wave", now)
 		case found.Kept:
 			p.noteFight(found, drift.FightText(found.Changes[0].Field, found.Changes[0].Manager), now)
 		case !p.sweeps.ledger.AllowCorrection(found, now):
@@ -327,6 +323,12 @@ func (p *pass) noteDrifts(drifts []drift.Finding, checked bool, now time.Time) (
 func (p *pass) releasing(path config.UnitPath) bool {
 	u := p.state.Units[path]
 	return u != nil && (u.Rollout.Status == rollout.Progressing || u.Rollout.Status == rollout.RollingBack)
+}
+
+func (p *pass) noteReported(found drift.Finding, text string, now time.Time) {
+	if p.sweeps.ledger.Note(found, string(config.DriftReport), now) {
+		p.event(found.Entry.Of(), "reported", text)
+	}
 }
 
 func (p *pass) noteFight(found drift.Finding, text string, now time.Time) {

@@ -234,11 +234,7 @@ func (p *preview) was(at object.UnitTarget, id object.ID) (*object.Object, objec
 	if err != nil || bundle == nil {
 		return nil, from
 	}
-	i := slices.IndexFunc(bundle.Objects, func(o *object.Object) bool { return o.ID == id })
-	if i < 0 {
-		return nil, from
-	}
-	return bundle.Objects[i], from
+	return bundle.Find(id), from
 }
 
 type clusterObject struct {

@@ -4,8 +4,6 @@
 package sync
 
 import (
-	"slices"
-
 	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/drift"
@@ -67,19 +65,11 @@ func (d *Daemon) movesOn(drifted store.Object) (applied, wanted *object.Object, 
 	if err != nil || newest == nil || newest.Digest != digest {
 		return nil, nil, false
 	}
-	wanted = find(newest, drifted.ID)
+	wanted = newest.Find(drifted.ID)
 	before := rollout.Action{Unit: drifted.Unit, Target: drifted.Target, Digest: t.Applied, Commit: u.Commits[t.Applied]}
 	earlier, err := d.monorepo.bundle(before)
 	if err == nil && earlier != nil { // else nobody knows
-		applied = find(earlier, drifted.ID)
+		applied = earlier.Find(drifted.ID)
 	}
 	return applied, wanted, applied == nil || wanted == nil || applied.Digest != wanted.Digest
-}
-
-// find is the object of a bundle; nil when it is not in it.
-func find(b *object.Bundle, id object.ID) *object.Object {
-	if i := slices.IndexFunc(b.Objects, func(o *object.Object) bool { return o.ID == id }); i >= 0 {
-		return b.Objects[i]
-	}
-	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"fmt"
+	"slices"
 
 	"github.com/swell-sh/swell/config"
 )
@@ -46,4 +47,12 @@ func SealBundle(unit config.UnitPath, target config.TargetName, objects []*Objec
 		fmt.Fprintf(sum, "%s %s %s\n", o.APIVersion(), o.ID, o.Digest)
 	}
 	return &Bundle{Unit: unit, Target: target, Digest: sumOf(sum), Objects: objects}
+}
+
+// Find is the object of the bundle with an identity; nil when it is not in it.
+func (b *Bundle) Find(id ID) *Object {
+	if i := slices.IndexFunc(b.Objects, func(o *Object) bool { return o.ID == id }); i >= 0 {
+		return b.Objects[i]
+	}
+	return nil
 }

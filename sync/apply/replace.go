@@ -134,14 +134,7 @@ func (a *applying) isLeaving(ctx context.Context, i int) bool {
 	if !errors.As(r.Err, &e) || !e.met && len(immutableFields(e)) == 0 {
 		return false
 	}
-	var live *metav1.PartialObjectMetadata
-	err := a.addressed(ctx, a.resource, a.gvk(i), func(found resource) error {
-		path, err := found.path("apply", r.ID)
-		if err == nil {
-			live, err = a.getMeta(ctx, r.ID.String(), path)
-		}
-		return err
-	})
+	live, err := a.liveMeta(ctx, a.Objects[i])
 	if err != nil || live.DeletionTimestamp == nil {
 		return false
 	}

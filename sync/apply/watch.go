@@ -39,8 +39,6 @@ type Seen struct {
 	// Fingerprint is that of the object after the change, to tell one change
 	// from another; empty when it is gone.
 	Fingerprint string
-	// Mark tells one state of the object from another.
-	Mark Mark
 
 	live *metav1.PartialObjectMetadata
 }
@@ -265,7 +263,7 @@ func (w *watching) event(req *request, e watchEvent) error {
 		Gone: e.kind == "DELETED", live: &live,
 	}
 	if own := ownEntry(&live); !seen.Gone {
-		seen.Fingerprint, seen.Mark = fingerprint(rawFields(own), entryTime(own)), markOf(&live)
+		seen.Fingerprint = fingerprint(rawFields(own), entryTime(own))
 	}
 	w.See(seen)
 	return nil

@@ -279,7 +279,7 @@ func (p *pass) ends(u *Unit, y *tally) (waits string, failed bool) {
 				}
 			}
 		case gate.Job != nil && soaked:
-			why, failed = p.unfinished(u, gate.Job)
+			why, failed = p.unfinished(u, gate.Job, y.soakEnd())
 		}
 		if why != "" {
 			waits = fmt.Sprintf("gate %s: %s", gate.Word(), why)
@@ -313,7 +313,7 @@ func (p *pass) unproved(u *Unit, n int, y *tally) (why string, failed bool) {
 
 // unfinished says on which targets of the wave under way the Job of a gate has not
 // succeeded; failed says that it has failed on one. It plans what starts the Job there.
-func (p *pass) unfinished(u *Unit, gate *config.JobGate) (why string, failed bool) {
+func (p *pass) unfinished(u *Unit, gate *config.JobGate, soaks time.Time) (why string, failed bool) {
 	for _, at := range u.list() {
 		name, t := at.name, at.Target
 		if t.Wave != u.Rollout.Wave || t.Wanted == "" || !t.Touched || !t.done() || t.Masked != "" || t.Excused || t.proved(gate.Name) {
@@ -331,7 +331,7 @@ func (p *pass) unfinished(u *Unit, gate *config.JobGate) (why string, failed boo
 			p.wakeAt(t.RetryAt)
 			continue
 		}
-		if soaks := u.tally(t.Wave, false).soakEnd(); !p.checkDue(u, name, t, u.watching(t, soaks), soaks).After(p.now) {
+		if !p.checkDue(u, name, t, u.watching(t, soaks), soaks).After(p.now) {
 			continue // its health comes first
 		}
 		p.open(u, name)

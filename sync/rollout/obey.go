@@ -206,14 +206,6 @@ func (p *pass) isOpen(u *Unit, wave, n int) bool {
 	return true
 }
 
-// passedWaves is how many waves the rollout has passed.
-func (u *Unit) passedWaves() int {
-	if u.Rollout.Removing {
-		return len(u.Rollout.Spec.Waves)
-	}
-	return u.Rollout.Wave
-}
-
 // unstarted says that a wave has gates at its start, and a target that was not written.
 func (u *Unit) unstarted(wave int) bool {
 	gated := slices.ContainsFunc(u.Rollout.Spec.Waves[wave].Gates, func(g config.Gate) bool { return g.AtStart() })

@@ -53,7 +53,7 @@ func (u *Unit) tally(wave int, removing bool) *tally {
 func (u *Unit) tallies(removing bool) []tally {
 	all := make([]tally, len(u.Rollout.Spec.Waves))
 	for i := range all {
-		all[i].wave, all[i].passed = &u.Rollout.Spec.Waves[i], u.hasPassed(i)
+		all[i].wave, all[i].passed = &u.Rollout.Spec.Waves[i], !removing && i < u.passedWaves()
 	}
 	for _, at := range u.list() {
 		if at.Wave >= 0 && (at.Wanted == "") == removing {
@@ -135,21 +135,28 @@ func (y *tally) quiet() bool { return len(y.waiting) == 0 && !y.missesMany() }
 // missesMany says that more of the wave's targets are missing than may fail.
 func (y *tally) missesMany() bool { return len(y.debts)-y.silent > y.tolerated() }
 
-// hasPassed says that the rollout is past a wave.
-func (u *Unit) hasPassed(wave int) bool { return u.Rollout.Removing || wave < u.Rollout.Wave }
+// passedWaves is how many waves the rollout has passed.
+func (u *Unit) passedWaves() int {
+	if u.Rollout.Removing {
+		return len(u.Rollout.Spec.Waves)
+	}
+	return u.Rollout.Wave
+}
 
 // relapse looks at the waves that the rollout has passed. ill is the first one in which
 // more targets fail by now than may; quiet says that nothing happens in any of them.
 func (u *Unit) relapse() (ill *tally, quiet bool) {
 	quiet = true
-	all := u.tallies(false)
+	if u.passedWaves() == 0 {
+		return nil, quiet
+	}
+	all := u.tallies(false)[:u.passedWaves()]
 	for i := range all {
-		if y := &all[i]; y.passed {
-			if len(y.failed) > y.tolerated() {
-				return y, false
-			}
-			quiet = quiet && y.quiet()
+		y := &all[i]
+		if len(y.failed) > y.tolerated() {
+			return y, false
 		}
+		quiet = quiet && y.quiet()
 	}
 	return nil, quiet
 }

@@ -4,6 +4,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"net/http"
@@ -60,8 +61,16 @@ type Who struct {
 }
 
 // is says whether one of the names is of the person.
-func (w Who) is(names []string) bool {
-	return slices.Contains(names, w.Name) || slices.ContainsFunc(w.Also, func(name string) bool { return slices.Contains(names, name) })
+func (w Who) is(names []string) bool { return w.as(names) != "" }
+
+// as is the first name of the person that is among others; empty when none is.
+func (w Who) as(names []string) string {
+	for _, name := range append([]string{w.Name}, w.Also...) {
+		if slices.Contains(names, name) {
+			return name
+		}
+	}
+	return ""
 }
 
 // reasoned are the verbs that need a reason: who comes next has to know whether the order
@@ -87,7 +96,11 @@ func (v View) Resolve(_ context.Context, r Request, who Who, now time.Time) (ord
 	case !r.All && !scoped:
 		return o, refuse(http.StatusUnprocessableEntity, "%s: want a unit, a target, a cluster, a tenant or a wave", o.Verb).hint("--all is everything")
 	}
-	known, err := v.known(o.Verb)
+	state, err := sync.LoadState(v.Store)
+	if err != nil {
+		return o, err
+	}
+	known, err := v.known(o.Verb, state)
 	if err != nil {
 		return o, err
 	}
@@ -98,7 +111,7 @@ func (v View) Resolve(_ context.Context, r Request, who Who, now time.Time) (ord
 		return o, refuse(http.StatusUnprocessableEntity, "%s", err)
 	}
 	if slices.Contains(once, o.Verb) {
-		return o, v.hasWork(&o, who, now)
+		return o, v.hasWork(&o, state, who, now)
 	}
 	return o, nil
 }
@@ -108,12 +121,8 @@ func (v View) Resolve(_ context.Context, r Request, who Who, now time.Time) (ord
 var once = []order.Verb{order.Promote, order.Rollback, order.Clear}
 
 // hasWork says of an order that nothing comes of it, and gives it by the name of the person
-// that the gates know.
-func (v View) hasWork(o *order.Order, who Who, now time.Time) error {
-	state, err := sync.LoadState(v.Store)
-	if err != nil {
-		return err
-	}
+// that the gates know. The state is not of use afterwards.
+func (v View) hasWork(o *order.Order, state *rollout.State, who Who, now time.Time) error {
 	if o.Verb == order.Promote {
 		o.By = knownAs(state, o.Scope, who)
 	}
@@ -134,25 +143,18 @@ func (v View) hasWork(o *order.Order, who Who, now time.Time) error {
 // knownAs is the name of a person by which the authors of releases and their gates are judged:
 // one under which the person wrote something of the scope, or may approve it.
 func knownAs(state *rollout.State, scope order.Scope, who Who) string {
-	names, name := append([]string{who.Name}, who.Also...), who.Name
+	name := who.Name
 	for path, u := range state.Units {
 		if !scope.HasUnit(path, u.Tenant) {
 			continue
 		}
-		for _, n := range names {
-			if slices.Contains(u.Rollout.Authors, n) {
-				return n
-			}
+		if author := who.as(u.Rollout.Authors); author != "" {
+			return author
 		}
 		for i := range u.Rollout.Spec.Waves {
 			for _, g := range u.Rollout.Spec.Waves[i].Gates {
-				if g.Approval == nil || slices.Contains(g.Approval.By, name) {
-					continue
-				}
-				for _, n := range who.Also {
-					if slices.Contains(g.Approval.By, n) {
-						name = n
-					}
+				if g.Approval != nil && !slices.Contains(g.Approval.By, name) {
+					name = cmp.Or(who.as(g.Approval.By), name)
 				}
 			}
 		}
@@ -233,7 +235,7 @@ type names struct {
 
 // known are the names that an order of the verb may have: what ends an order may name what
 // is gone.
-func (v View) known(verb order.Verb) (n names, err error) {
+func (v View) known(verb order.Verb, state *rollout.State) (n names, err error) {
 	rows, err := v.Store.UnitPaths()
 	if err != nil {
 		return n, err
@@ -242,9 +244,7 @@ func (v View) known(verb order.Verb) (n names, err error) {
 	if n.Names, err = v.Store.Names(); err != nil {
 		return n, err
 	}
-	if err := n.addState(v.Store); err != nil {
-		return n, err
-	}
+	n.addState(state)
 	if verb.Ends() == "" {
 		return n, nil
 	}
@@ -263,11 +263,7 @@ func (v View) known(verb order.Verb) (n names, err error) {
 }
 
 // addState adds where units are, which no commit may name any more.
-func (n *names) addState(s *store.Store) error {
-	state, err := sync.LoadState(s)
-	if err != nil {
-		return err
-	}
+func (n *names) addState(state *rollout.State) {
 	for path, u := range state.Units {
 		for target, t := range u.Targets {
 			n.add(order.Scope{Unit: path, Target: target})
@@ -287,7 +283,6 @@ func (n *names) addState(s *store.Store) error {
 	n.Targets = slices.Compact(n.Targets)
 	slices.Sort(n.units)
 	n.units = slices.Compact(n.units)
-	return nil
 }
 
 func (n *names) add(scope order.Scope) {
@@ -388,11 +383,7 @@ func approvalOf(ask order.Ask, j Judge, who Who, now time.Time) (order.Order, er
 	case len(ask.By) > 0 && !who.is(ask.By):
 		return o, refuse(http.StatusForbidden, "gate %s: %s may not approve it, want one of %s", j.Digest.Short(), who.Name, strings.Join(ask.By, ", "))
 	}
-	for _, name := range who.Also { // the gate knows the person by this one
-		if slices.Contains(ask.By, name) && !slices.Contains(ask.By, o.By) {
-			o.By = name
-		}
-	}
+	o.By = cmp.Or(who.as(ask.By), o.By) // the gate knows the person by this name
 	o.Until = o.At.Add(lasts)
 	return o, nil
 }

@@ -25,7 +25,11 @@ import (
 func (v View) Rollouts(_ context.Context, place string, all bool) ([]status.UnderWay, error) {
 	var scope order.Scope
 	if place != "" {
-		known, err := v.known("")
+		state, err := sync.LoadState(v.Store)
+		if err != nil {
+			return nil, err
+		}
+		known, err := v.known("", state)
 		if err != nil {
 			return nil, err
 		}
