@@ -45,10 +45,20 @@ const (
 	// keeps the object from being deleted: it is orphaned instead.
 	AnnotationPrune = KeyPrefix + "prune"
 	PruneDisabled   = "disabled"
+	// AnnotationDeletion with the value [DeletionDetach] on a live object lets go of it: it is
+	// not deleted. Other tools know it too.
+	AnnotationDeletion = "client.lifecycle.config.k8s.io/deletion"
+	DeletionDetach     = "detach"
 	// AnnotationOwned says by patterns which of the object's annotations are ours:
 	// one that matches and that Git does not have is removed. Those that match
 	// none are their writers'.
 	AnnotationOwned = KeyPrefix + "owned-annotations"
+
+	// AnnotationCluster on a Lease of swell has the name that the cluster has in the monorepo.
+	AnnotationCluster = KeyPrefix + "cluster"
+	// AnnotationOrders on a Lease of swell has the name of the state that the orders are of, a
+	// space, and the orders as the daemon wrote them.
+	AnnotationOrders = KeyPrefix + "orders"
 )
 
 var (
@@ -56,6 +66,8 @@ var (
 	LabelsSet = []string{LabelRepository, LabelUnit}
 	// AnnotationsSet are the annotations that swell sets.
 	AnnotationsSet = []string{AnnotationHookRun, AnnotationUnit}
+	// AnnotationsOnLeases are those that swell sets on its own Leases.
+	AnnotationsOnLeases = []string{AnnotationCluster, AnnotationOrders}
 	// AnnotationsInGit are the annotations of swell that may stand in Git.
 	AnnotationsInGit = []string{AnnotationAdopt, AnnotationHook, AnnotationOwned, AnnotationPhase, AnnotationPrune, AnnotationReplace}
 )

@@ -37,7 +37,7 @@ func TestKeysHaveOnePlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	named := regexp.MustCompile(`(?m)^\t(?:Label|Annotation)\w+ += KeyPrefix \+ "(.*)"$`).FindAllSubmatch(content, -1)
-	listed := slices.Concat(LabelsSet, AnnotationsSet, AnnotationsInGit)
+	listed := slices.Concat(LabelsSet, AnnotationsSet, AnnotationsOnLeases, AnnotationsInGit)
 	if len(named) != len(listed) {
 		t.Errorf("%d keys, %d of them in a list", len(named), len(listed))
 	}

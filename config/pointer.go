@@ -42,7 +42,10 @@ func wrongPointer(text string) string {
 	return ""
 }
 
-var unescapePointer = strings.NewReplacer("~1", "/", "~0", "~")
+var escapePointer, unescapePointer = strings.NewReplacer("~", "~0", "/", "~1"), strings.NewReplacer("~1", "/", "~0", "~")
+
+// PointerSegment is a name as a segment of a JSON pointer (RFC 6901).
+func PointerSegment(name string) string { return escapePointer.Replace(name) }
 
 // PointerSegments are the unescaped segments of a JSON pointer (RFC 6901).
 func PointerSegments(text string) (segments []string) {

@@ -34,6 +34,8 @@ func TestRedact(t *testing.T) {
 		{"a secret in camel case", []string{"SecretUsername"}, "got SecretUsername and secret: username", "got " + document.Redacted + " and secret: username"},
 		{"a password that many have", []string{"password", "administrator"}, "got password of administrator", "got " + document.Redacted + " of " + document.Redacted},
 		{"in a URL", []string{"postgres://admin:h4nter2x@db/x"}, "url postgres://admin:h4nter2x@db/x of postgres://localhost", "url " + document.Redacted + " of postgres://localhost"},
+		{"in base64 for URLs, with - alone", []string{"~h>>>nter~>"}, "fmg-Pj5udGVyfj4=", document.Redacted},
+		{"in base64 for URLs, with _ alone", []string{"h???nter2?x?"}, "aD8_P250ZXIyP3g_", document.Redacted},
 		{"in base64", []string{"password"}, base64.StdEncoding.EncodeToString([]byte("password")), document.Redacted},
 		{"one that nobody knows", []string{"Tr0ub4dor&3"}, "got ub4dor&3 for port", "got " + document.Redacted + " for port"},
 		{"signs", []string{"!#$%!#$%"}, "got !#$%!#$%", "got " + document.Redacted},

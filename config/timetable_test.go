@@ -28,7 +28,13 @@ func TestTimetable(t *testing.T) {
 		{"0 8 * * MON-FRI", "", "8h", "2026-03-02T16:00:00Z", false, "2026-03-03T08:00:00Z"},
 		{"0 18 * * FRI", "Europe/Berlin", "62h", "2026-03-28T12:00:00Z", true, "2026-03-30T07:00:00Z"}, // it gets an hour of the clock longer
 		{"30 2 * * *", "Europe/Berlin", "1h", "2026-10-25T00:45:00Z", true, "2026-10-25T02:30:00Z"},    // half past two comes twice, one after the other
-		{"0 * * * *", "", "90m", "2026-03-02T08:10:00Z", true, ""},                                     // for ever
+		{"0 0 * * FRI", "Africa/Cairo", "48h", "2027-04-30T00:00:00Z", true, "2027-05-01T22:00:00Z"},   // that midnight is left out
+		{"0 0 * * FRI", "Africa/Cairo", "48h", "2027-04-29T21:59:59Z", false, "2027-04-29T22:00:00Z"},
+		{"0 2 * * SUN", "America/New_York", "2h", "2026-03-08T07:30:00Z", true, "2026-03-08T09:00:00Z"},
+		{"30 2 * * *", "Europe/Berlin", "1h", "2026-03-29T01:10:00Z", true, "2026-03-29T02:00:00Z"},
+		{"0 0 * * SUN", "Europe/Berlin", "24h", "2026-10-25T22:30:00Z", true, "2026-10-25T23:00:00Z"}, // of 25 hours
+		{"0 0 * * *", "Europe/Berlin", "24h", "2026-10-25T22:30:00Z", true, ""},
+		{"0 * * * *", "", "90m", "2026-03-02T08:10:00Z", true, ""}, // for ever
 		{"0 0 29 2 *", "", "24h", "2026-03-02T08:10:00Z", false, "2028-02-29T00:00:00Z"},
 	} {
 		d, err := time.ParseDuration(c.duration)
@@ -60,7 +66,7 @@ func TestTimetableByMinute(t *testing.T) {
 		table := Timetable{
 			Schedule: fmt.Sprintf("%d %s * * %s", rapid.IntRange(0, 59).Draw(t, "minute"), rapid.SampledFrom([]string{"*", "2", "*/6", "1-3"}).Draw(t, "hour"), rapid.SampledFrom([]string{"*", "SUN", "MON-FRI"}).Draw(t, "day")),
 			TimeZone: rapid.SampledFrom([]string{"", "Europe/Berlin", "America/Sao_Paulo", "Asia/Kolkata"}).Draw(t, "zone"),
-			Duration: time.Duration(rapid.IntRange(1, 3000).Draw(t, "duration")) * time.Minute,
+			Duration: time.Duration(rapid.OneOf(rapid.IntRange(1, 3000), rapid.Just(24*60)).Draw(t, "duration")) * time.Minute,
 		}
 		now := time.Date(2026, 3, 28, 0, 0, 0, 0, time.UTC).Add(time.Duration(rapid.IntRange(0, 3*24*60*60).Draw(t, "now")) * time.Second)
 		zone, err := timezone.Load(orText(table.TimeZone, "UTC"))
@@ -72,8 +78,11 @@ func TestTimetableByMinute(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := false
-		for begins := schedule.Next(now.Add(-table.Duration - time.Hour).In(zone)); !begins.After(now); begins = schedule.Next(begins) {
-			want = want || now.Before(begins.Add(table.Duration))
+		for minute := now.Add(-table.Duration - 2*time.Hour).Truncate(time.Minute); !minute.After(now); minute = minute.Add(time.Minute) {
+			shows := wall(minute.In(zone))
+			before := wall(minute.Add(-time.Minute).In(zone)).Add(time.Minute) // later than that: the clock was set forward
+			begins := schedule.Next(earlierOf(before, shows).Add(-time.Second))
+			want = want || !begins.After(shows) && now.Before(table.end(minute.In(zone)))
 		}
 		is, changes := table.At(now)
 		if is != want {
@@ -135,4 +144,12 @@ func TestWavesOf(t *testing.T) {
 			t.Fatalf("without one target, %d others are in another wave", changed)
 		}
 	})
+}
+
+// earlierOf is the earlier of two times.
+func earlierOf(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }

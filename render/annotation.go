@@ -53,7 +53,7 @@ func (d *draft) applying(id object.ID, metadata map[string]any) {
 	if hook, there := annotations[config.AnnotationHook].(string); there {
 		switch {
 		case !slices.Contains(object.Hooks, hook):
-			problem(config.AnnotationHook, "want one of %s, got %q", strings.Join(object.Hooks, ", "), document.Shorten(hook))
+			problem(config.AnnotationHook, "want one of %s, got %q", strings.Join(object.Hooks, "; "), document.Shorten(hook))
 		case !id.IsJob():
 			problem(config.AnnotationHook, "only a Job of batch/v1 can be a hook, this is a %s", document.Shorten(id.Kind))
 		}

@@ -78,6 +78,12 @@ func (p *pass) writeAhead() error {
 		if j.Applies() {
 			p.state.Writes(j.Unit, j.Target, j.Tenant)
 		}
+		if j.Kind == rollout.Apply && j.Bundle != nil {
+			p.state.BeginsAs(j.Place(), j.Digest, j.Event, j.Bundle.DiffersByEvent())
+			if executor.Recovered(j.Inventory) {
+				p.state.Recovers(j.Place())
+			}
+		}
 		intended, suspect := j.WritesAhead()
 		if err := errors.Join(p.noteMade(j, intended), p.tx.Intend(intended),
 			p.tx.MarkDirty(suspect), p.tx.MarkDirty(j.LeavesOut()), p.tx.Confirm(j.Claims()),
@@ -106,6 +112,7 @@ func (p *pass) resolve(j *executor.Job) error {
 	if err != nil || j.Bundle == nil {
 		return err
 	}
+	j.Event, j.Look = executor.EventOf(p.state, j.Place(), j.Bundle, j.Inventory)
 	if j.Foreign, err = p.owners(p.tx).Foreign(j.Action, j.Bundle, j.Inventory); err != nil {
 		return err
 	}
@@ -168,9 +175,12 @@ func sharedReach(ctx context.Context, way func(context.Context) (*apply.Cluster,
 // the unit; also when an earlier bundle is put back.
 func (d *Daemon) work(j *executor.Job) (apply.Work, error) {
 	w := apply.Work{
-		Objects: j.Sends(), Bundle: j.Bundle.Digest, Known: j.Inventory, Tolerated: d.sweeps.ledger.Tolerated(j.Inventory, d.sweeps.modes.Of(j.Unit, j.Target)), TakenOver: d.sweeps.ledger.TakenOver(j.Inventory), PutBack: j.Why == rollout.WhyRollback,
+		Objects: j.Sends(), Bundle: j.Bundle.Digest, Event: j.Event, Known: j.Inventory,
+		Tolerated: d.sweeps.ledger.Tolerated(j.Inventory, d.sweeps.modes.Of(j.Unit, j.Target)), TakenOver: d.sweeps.ledger.TakenOver(j.Inventory), PutBack: j.Why == rollout.WhyRollback,
 	}
 	w.Adopt, w.Ignore = d.monorepo.policy(j.Unit, j.Target)
+	w.Cluster = j.Cluster
+	w.Frees, w.Spares = d.freesPods(j)
 	var err error
 	if w.Rules, err = d.monorepo.healthRulesFor(j.Action); err != nil {
 		return w, err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/fleet"
+	"github.com/swell-sh/swell/sync/store"
 )
 
 // openFleet prepares the ways to the clusters. It talks to nobody yet.
@@ -18,15 +19,23 @@ func (d *Daemon) openFleet(ctx context.Context) error {
 	}
 	d.fleet, err = fleet.New(fleet.Options{
 		Clusters: d.Clusters, KubeconfigDir: d.KubeconfigDir, Allow: d.Allow, Reach: d.Reach, Connection: d.Connection, Lease: d.Lease, LeaseTimes: d.LeaseTimes,
-		Holder: holder, Pin: d.Store.PinCluster, Changed: d.wake,
+		Holder: holder, Pin: d.Store.PinCluster, Known: d.isKnown, Changed: d.wake,
 	}, d.monorepo.name)
 	if err != nil {
 		return err
 	}
+	d.fleet.Carry(carried(d.orders.standing)) // before any Lease is written
 	for _, name := range d.fleet.Names() {
 		d.sweepFirst(name)
 	}
 	return nil
+}
+
+// isKnown says whether the state knows what swell has in a cluster. It is safe for concurrent
+// use.
+func (d *Daemon) isKnown(cluster string) bool {
+	clusters, err := d.Store.Clusters()
+	return err == nil && clusters[cluster].Survey != store.Unsurveyed
 }
 
 // findClusters looks for kubeconfigs that were added since the last pass.

@@ -33,19 +33,43 @@ func (d *Daemon) fetch(ctx context.Context, r *Record) (named bool) {
 			r.fail(answer.err)
 			d.branch.failure = answer.err.Error()
 		}
-		return false
+		return d.takeStored(r)
 	}
 	d.branch.failure = ""
 	commit := answer.commit
-	if s := d.monorepo.snapshot; s != nil && s.Commit == commit && !s.Retry {
-		return false
+	if s := d.monorepo.snapshot; s != nil && s.Commit == commit {
+		d.monorepo.unconfirmed = false
+		if !s.Retry {
+			return false
+		}
 	}
 	tree, err := d.monorepo.tree(commit)
 	if err != nil {
 		d.branch.failure = err.Error()
 		r.fail(err)
+		return d.takeStored(r)
+	}
+	d.monorepo.unconfirmed = false
+	return d.takeCommit(commit, tree, r)
+}
+
+// takeStored takes the commit that the state knows as the last one, while Git does not answer
+// after a start: as before it, that stays in force.
+func (d *Daemon) takeStored(r *Record) (named bool) {
+	commit := d.orders.stored.Commit
+	if d.monorepo.snapshot != nil || commit == "" {
 		return false
 	}
+	tree, err := d.monorepo.tree(commit)
+	if err != nil {
+		return false // the failure of Git says it all
+	}
+	d.monorepo.unconfirmed = true
+	return d.takeCommit(commit, tree, r)
+}
+
+// takeCommit renders a commit, and has it be the one that is wanted.
+func (d *Daemon) takeCommit(commit config.Commit, tree config.Tree, r *Record) (named bool) {
 	r.Broken = d.setCommit(commit, tree)
 	s := d.monorepo.snapshot
 	r.Refused = d.monorepo.wanted.Refused()

@@ -18,6 +18,7 @@ import (
 // only.
 type told struct {
 	conditions map[string]store.Condition // that the store knows, by what they are about
+	unreached  []string                   // clusters that the store knows as such
 	warned     map[string]string          // what was last said about a cluster, or about the folder of kubeconfigs
 	cacheOff   bool                       // the log says that the cache stores nothing more
 }
@@ -47,18 +48,21 @@ func (d *Daemon) currentConditions() map[string]string {
 		}
 	}
 	for name, text := range d.sweeps.failures {
-		now["cluster "+name] = text
+		now[store.AboutCluster(name)] = text
 	}
 	for _, name := range d.fleet.Names() {
 		if what := d.surveys.awaits[name]; what.unit != "" && d.rebuilding(name) {
-			now["cluster "+name] = fmt.Sprintf("the rebuilding of its inventory waits for unit %s, %s", what.unit, what.why)
+			now[store.AboutCluster(name)] = fmt.Sprintf("the rebuilding of its inventory waits for unit %s, %s", what.unit, what.why)
 		}
 		if _, why := d.barred(name); why != nil {
-			now["cluster "+name] = why.Error()
+			now[store.AboutCluster(name)] = why.Error()
 		}
 		if err := d.fleet.Of(name).Condition(); err != nil {
-			now["cluster "+name] = err.Error()
+			now[store.AboutCluster(name)] = err.Error()
 		}
+	}
+	for name := range d.unconfiguredClusters() {
+		now[store.AboutCluster(name)] = d.fleet.Unknown(name).Error()
 	}
 	if stray := d.strayClusters(); stray != "" {
 		now[store.AboutConfiguration] = stray
@@ -70,6 +74,29 @@ func (d *Daemon) currentConditions() map[string]string {
 		now[about] = strings.ReplaceAll(text, "\n", "; ")
 	}
 	return now
+}
+
+// unconfiguredClusters are those in which units have something, or are to have it, and which the
+// daemon's configuration does not say how to reach.
+func (d *Daemon) unconfiguredClusters() map[string]bool {
+	names := map[string]bool{}
+	for name := range d.monorepo.wanted.Clusters {
+		if d.fleet.Of(name) == nil {
+			names[name] = true
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	used := map[string]bool{}
+	for _, u := range d.state.Units {
+		for target := range u.Targets {
+			if names[target.Cluster()] {
+				used[target.Cluster()] = true
+			}
+		}
+	}
+	return used
 }
 
 // strayClusters says which clusters of the daemon's configuration the fleet does
@@ -88,6 +115,27 @@ func (d *Daemon) strayClusters() string {
 		}
 	}
 	return strings.Join(stray, "; ")
+}
+
+// unreached returns the clusters of which nothing new is known, sorted: they do not answer,
+// or something keeps the jobs out that look at them.
+func (d *Daemon) unreached() (clusters []string) {
+	for _, name := range d.fleet.Names() {
+		if _, why := d.barred(name); why != nil || d.fleet.Of(name).IsDown() {
+			clusters = append(clusters, name)
+		}
+	}
+	return clusters
+}
+
+// saveUnreached stores which clusters cannot be looked at, where others could not before.
+func (p *pass) saveUnreached() error {
+	now := p.unreached()
+	if slices.Equal(now, p.told.unreached) {
+		return nil
+	}
+	p.told.unreached = now
+	return p.tx.PutUnreached(now)
 }
 
 // saveConditions stores what keeps the daemon from its work, where that changed.

@@ -5,6 +5,7 @@ package sync_test
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -71,4 +72,29 @@ func testTroublesAreKnown(t *testing.T, w *world) {
 	w.now = w.now.Add(time.Hour)
 	w.pass()
 	w.want("in the end", w.troubles(), "")
+}
+
+// TestUnreachedClusters: it is stored which clusters cannot be looked at, and not any longer
+// than that.
+func TestUnreachedClusters(t *testing.T) { simulated(t, testUnreachedClusters) }
+
+func testUnreachedClusters(t *testing.T, w *world) {
+	unreached := func() string {
+		clusters, err := w.store.Unreached()
+		w.must(err)
+		return strings.Join(clusters, " ")
+	}
+	w.release()
+	w.want("while all is well", unreached(), "")
+	w.intercept("dev-2", func(out http.ResponseWriter, _ *http.Request) bool {
+		out.WriteHeader(http.StatusUnauthorized)
+		return true
+	})
+	w.now = w.now.Add(24 * time.Hour) // for the sweep
+	w.until("the refusal", func() bool { return unreached() == "dev-2" })
+	if got := w.troubles(); !strings.Contains(got, "cluster dev-2: ") {
+		t.Errorf("conditions: %q", got)
+	}
+	w.simulated["dev-2"].Fault = nil
+	w.until("the end of it", func() bool { return unreached() == "" })
 }

@@ -169,6 +169,9 @@ func Open(options Options) (*Daemon, error) {
 	if d.told.conditions, err = openConditions(options.Store); err != nil {
 		return nil, err
 	}
+	if d.told.unreached, err = options.Store.Unreached(); err != nil {
+		return nil, err
+	}
 	if err := d.openOrders(); err != nil {
 		return nil, err
 	}

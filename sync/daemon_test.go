@@ -17,6 +17,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -96,6 +97,8 @@ type world struct {
 	failure *failing // what the daemon has for a store; mostly nil
 	store   *store.Store
 	source  *source.Source
+	leaves  bool // Git does not answer while gitAway is set; the daemon knows authors
+	gitAway atomic.Bool
 	daemon  *sync.Daemon
 }
 
@@ -335,9 +338,26 @@ func (w *world) open() {
 	if w.failure != nil {
 		w.failure.Store, state = w.store, w.failure
 	}
-	w.daemon, err = sync.Open(sync.Options{Source: w.source, Store: state, Clusters: w.access, KubeconfigDir: w.kubeconfigs, Allow: w.allow, Reach: w.reach, Drift: w.drift, Patience: w.patience, Poll: w.poll, Connection: w.connection, Lease: w.lease, Endpoints: w.endpoints, Keys: &sops.Keys{Secrets: w.secrets}, LeaseTimes: w.times, Guard: w.guard, AllowEmpty: w.empty, Compiler: render.Compiler{Checkers: w.checkers},
+	from, authors := sync.Source(w.source), (func(_, _ config.Commit) ([]string, error))(nil)
+	if w.leaves {
+		from, authors = gitThatLeaves{w.source, &w.gitAway}, w.source.Authors
+	}
+	w.daemon, err = sync.Open(sync.Options{Source: from, Authors: authors, Store: state, Clusters: w.access, KubeconfigDir: w.kubeconfigs, Allow: w.allow, Reach: w.reach, Drift: w.drift, Patience: w.patience, Poll: w.poll, Connection: w.connection, Lease: w.lease, Endpoints: w.endpoints, Keys: &sops.Keys{Secrets: w.secrets}, LeaseTimes: w.times, Guard: w.guard, AllowEmpty: w.empty, Compiler: render.Compiler{Checkers: w.checkers},
 		Log: slog.New(slog.NewTextHandler(w.logs(), nil)), Now: now})
 	w.must(err)
+}
+
+// gitThatLeaves is a Git server that does not answer for a while. What was fetched is there.
+type gitThatLeaves struct {
+	*source.Source
+	away *atomic.Bool
+}
+
+func (g gitThatLeaves) Fetch(ctx context.Context) (config.Commit, error) {
+	if g.away.Load() {
+		return "", errors.New("git: connection refused")
+	}
+	return g.Source.Fetch(ctx)
 }
 
 // logs is where the daemon logs to. A benchmark prints figures only.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply"
-	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -81,7 +80,7 @@ func (d *Daemon) appliedObjects(at object.UnitTarget) map[object.ID]*object.Obje
 		return objects
 	}
 	digest := unit.Targets[at.Target].Applied
-	bundle, err := d.monorepo.bundle(rollout.Action{Unit: at.Unit, Target: at.Target, Digest: digest, Commit: unit.Commits[digest]})
+	bundle, err := d.monorepo.bundle(unit.ActionFor(at.Target, digest))
 	if err != nil || bundle == nil {
 		return objects
 	}

@@ -64,7 +64,7 @@ func (d *Daemon) dueSweeps(r *Record) []*sweep {
 	d.sweeps.ledger.Clamp(r.At)
 	var due []*sweep
 	for _, name := range d.fleet.Names() {
-		if barred, _ := d.barred(name); barred || d.sweeps.underWay[name] != nil {
+		if !d.mayLook(name) || d.sweeps.underWay[name] != nil {
 			d.informer.Requeue(name, suspects[name]) // for the sweep after that
 			continue
 		}
@@ -97,6 +97,9 @@ func (d *Daemon) reconsidered(cluster string) []store.Object {
 	return d.sweeps.ledger.Reconsider(cluster, func(of store.Object) bool {
 		if d.sweeps.modes.Of(of.Unit, of.Target) != config.DriftCorrect || d.masked(object.UnitTarget{Unit: of.Unit, Target: of.Target}) != "" {
 			return false
+		}
+		if u := d.state.Units[of.Unit]; u != nil && u.Targets[of.Target] != nil && u.Targets[of.Target].IsEmpty() {
+			return false // a first release that failed is not judged
 		}
 		_, _, moves := d.movesOn(of)
 		return !moves

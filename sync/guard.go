@@ -30,6 +30,10 @@ type guarded struct {
 	// judged are the units whose release was judged before it began, for the
 	// snapshot.
 	judged map[config.UnitPath]bool
+	// departed is what would be forgotten with clusters that left the fleet.
+	departed map[object.UnitTarget]approval.Loss
+	// forgetLater says that jobs are under way in a departed cluster.
+	forgetLater bool
 	// stale says that plans may not be what waits any more.
 	stale bool
 }
@@ -120,7 +124,7 @@ func (p *pass) judgeDeletions() error {
 		}
 	}
 	g := &p.guarded
-	if p.monorepo.wanted.Refused() != "" || !deleting && (!g.stale || g.ledger.IsEmpty() && len(g.waiting)+len(p.monorepo.wanted.Withheld) == 0) {
+	if p.monorepo.wanted.Refused() != "" || !deleting && (!g.stale || g.isIdle() && len(p.monorepo.wanted.Withheld) == 0) {
 		return nil // nothing is selected while the commit is not to be believed
 	}
 	verdict, err := p.judge(p.pendingWithJobs)
@@ -135,6 +139,9 @@ func (p *pass) judgeDeletions() error {
 	g.stale = false
 	return p.savePlans(verdict)
 }
+
+// isIdle says that nothing waits for approval.
+func (g *guarded) isIdle() bool { return g.ledger.IsEmpty() && len(g.waiting)+len(g.departed) == 0 }
 
 // judge says which deletions wait for approval, of those that find finds.
 func (p *pass) judge(find func() (map[object.UnitTarget]approval.Loss, error)) (approval.Verdict, error) {

@@ -129,7 +129,7 @@ func testDeletionsAboveTheGuard(t *testing.T, w *world) {
 		if live == nil || string(live.GetUID()) != d.UID {
 			t.Errorf("%s on %s: listed with UID %q, live is %v", d.ID, d.Target, d.UID, live)
 		}
-		w.want("why", d.Why, "the unit deletes more than 10 objects or 10 % of what it has on target dev-1/a")
+		w.want("why", d.Why, "the unit deletes more than 10 objects or 10 % of what it has on the target")
 	}
 	var expected []string
 	for _, target := range []string{"dev-1/a", "dev-1/b", "dev-2/c"} { // the canary alone is applied by now
@@ -516,6 +516,19 @@ StatefulSet: deleting a StatefulSet needs approval`)
 		t.Error("something is left")
 	}
 	w.until("no plan", func() bool { return len(w.plans()) == 0 })
+}
+
+// TestApprovedEnd: a release that ends a unit's workloads is well on every target once that is
+// approved.
+func TestApprovedEnd(t *testing.T) { simulated(t, testApprovedEnd) }
+
+func testApprovedEnd(t *testing.T, w *world) {
+	w.release()
+	w.write("kinds/app/kind.yaml", strings.Replace(appKind, "id: deployment\n", "id: deployment\n    when: \"false\"\n", 1))
+	w.commit()
+	w.approvePlan()
+	w.soaked("app", 2)
+	w.want("what the clusters run", w.tags("app"), "  ")
 }
 
 // TestHeldDeletionIsSettledByHand: somebody lets go of one object and deletes

@@ -39,7 +39,7 @@ func (w *world) status(unit string) standing.Unit {
 	w.Helper()
 	drifts, err := w.store.Drifts()
 	w.must(err)
-	return standing.Of(w.unit(unit), drifts)
+	return standing.Of(w.unit(unit), standing.Known{Drifts: drifts})
 }
 
 func (w *world) standing(unit string) standing.Standing {

@@ -8,7 +8,9 @@ import (
 	"errors"
 	"go/version"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -84,7 +86,7 @@ func TestRoomsOfTheCompiler(t *testing.T) {
 		"render/cache":             "",
 		"render/checker":           "config config/document",
 		"render/diff":              "config config/document config/sops render render/object",
-		"render/helm":              "config config/document",
+		"render/helm":              "config config/document render/object",
 		"render/impact":            "config config/document render render/diff render/kind render/object render/schema/compat",
 		"render/kind":              "config config/bounds config/document config/timezone render/schema render/schema/compat render/schema/easy",
 		"render/kustomize":         "config config/document",
@@ -183,6 +185,31 @@ func TestGoVersion(t *testing.T) {
 		for _, m := range modules[1:] {
 			if m.GoVersion != "" && version.Compare(version.Lang("go"+m.GoVersion), version.Lang("go"+own)) > 0 {
 				t.Errorf("%s: %s %s asks for Go %s, go.mod for %s", dir, m.Path, m.Version, m.GoVersion, own)
+			}
+		}
+	}
+}
+
+// TestConfiguredFilesAreBounded: what reads files that a configuration names reads them with
+// a bound.
+func TestConfiguredFilesAreBounded(t *testing.T) {
+	for _, dir := range []string{"fleet", "gate", "forge", "source"} {
+		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: no files: %v", dir, err)
+		}
+		for _, file := range files {
+			// A repository's own files are Git's, and may be large.
+			base := filepath.Base(file)
+			if strings.HasSuffix(base, "_test.go") || dir == "source" && (base == "repository.go" || base == "origin.go") {
+				continue
+			}
+			content, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(string(content), "os.ReadFile(") {
+				t.Errorf("%s reads a file without a bound: want package smallfile", file)
 			}
 		}
 	}

@@ -61,7 +61,7 @@ func (d *Daemon) spareMasked(j *executor.Job) {
 // stopMasked ends the jobs under way at masked places, and the Leases of masked clusters.
 func (p *pass) stopMasked() {
 	p.executor.Cancel(func(j *executor.Job) bool {
-		writes := j.Kind != rollout.Check || len(j.Prunable)+len(j.Kept) > 0
+		writes := j.Kind != rollout.Check || len(j.Prunable)+len(j.Kept) > 0 || j.Work.Frees
 		return writes && p.masked(j.Place()) != ""
 	})
 	p.fleet.SuspendLeases(p.isMasked)

@@ -5,6 +5,7 @@ package sync_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -36,7 +37,7 @@ func maskOf(scope order.Scope) order.Order {
 
 // TestMaskedClusterGetsNoWrite: while a cluster is masked it gets no request that writes,
 // not even for the Lease, whatever Git wants and whatever others change there, over a
-// restart too; after that it catches up.
+// restart too; after that it catches up. But for one: the Lease says that it is masked.
 func TestMaskedClusterGetsNoWrite(t *testing.T) { simulated(t, testMaskedClusterGetsNoWrite) }
 
 func testMaskedClusterGetsNoWrite(t *testing.T, w *world) {
@@ -46,6 +47,7 @@ func testMaskedClusterGetsNoWrite(t *testing.T, w *world) {
 	w.release()
 	w.give(maskOf(order.Scope{Target: "dev-2"}))
 	w.pass()
+	time.Sleep(time.Second)
 	w.writesTo("dev-2")
 	w.app("app", "2", "one")
 	w.commit()
@@ -66,12 +68,61 @@ func testMaskedClusterGetsNoWrite(t *testing.T, w *world) {
 		t.Errorf("written: %q", writes)
 	}
 	w.want("images", w.tags("app"), "2 2 1")
+	if told := w.events("app", "reported"); len(told) != 1 || !strings.Contains(told[0], "kubectl-edit") {
+		t.Errorf("what others changed there is not told once: %q", told)
+	}
 	w.give(order.Order{Verb: order.Unmask, Scope: order.Scope{Target: "dev-2"}})
 	w.until("the end", func() bool { return w.tags("app") == "2 2 2" && w.there("two") == 0 })
 	w.until("the correction", func() bool {
 		data, _ := w.get("dev-2/c", configMaps, "one").Object["data"].(map[string]any)
 		return data["image"] == "registry.example.com/app:2"
 	})
+}
+
+// TestMaskOrderedWhileTheDaemonIsDown: it holds from the start, for the Lease too.
+func TestMaskOrderedWhileTheDaemonIsDown(t *testing.T) {
+	simulated(t, testMaskOrderedWhileTheDaemonIsDown)
+}
+
+func testMaskOrderedWhileTheDaemonIsDown(t *testing.T, w *world) {
+	w.release()
+	w.stop()
+	w.give(maskOf(order.Scope{Target: "dev-2"}))
+	w.writesTo("dev-2")
+	w.start()
+	for range 5 {
+		w.pass()
+		pause(t)
+	}
+	if writes := w.writesTo("dev-2"); len(writes) > 0 {
+		t.Errorf("written: %q", writes)
+	}
+}
+
+// TestMaskEndsUnderABrokenFleet: the Lease of a cluster is kept again when its mask is over,
+// also while no good fleet is known.
+func TestMaskEndsUnderABrokenFleet(t *testing.T) {
+	simulated(t, testMaskEndsUnderABrokenFleet)
+}
+
+func testMaskEndsUnderABrokenFleet(t *testing.T, w *world) {
+	w.release()
+	w.write("fleet/broken.yaml", "apiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: x, labels: 1}\n")
+	w.commit()
+	w.stop()
+	w.start()
+	time.Sleep(time.Minute)
+	w.pass()
+	w.give(maskOf(order.Scope{Target: "dev-2"}))
+	time.Sleep(time.Minute)
+	w.pass()
+	w.give(order.Order{Verb: order.Unmask})
+	w.pass()
+	w.writesTo("dev-2")
+	time.Sleep(time.Minute)
+	if len(w.writesTo("dev-2")) == 0 {
+		t.Error("the Lease is not renewed")
+	}
 }
 
 // TestMaskStopsAJob: a job that is under way when its place is masked sends nothing more,
@@ -136,6 +187,34 @@ func testDriftAtAMaskedPlace(t *testing.T, w *world) {
 	}
 	w.give(order.Order{Verb: order.Unmask})
 	w.until("the correction", func() bool { return image() == "registry.example.com/app:1" })
+}
+
+// TestMaskThatEndsByTime: the place is looked at as soon as the time of the mask is over, long
+// before the next sweep is due.
+func TestMaskThatEndsByTime(t *testing.T) { simulated(t, testMaskThatEndsByTime) }
+
+func testMaskThatEndsByTime(t *testing.T, w *world) {
+	w.sweeping(config.Drift{})
+	w.release()
+	w.nextSweep()
+	mask := maskOf(order.Scope{Target: "dev-2/c"})
+	mask.Until = w.now.Add(time.Minute)
+	w.give(mask)
+	w.pass()
+	w.edit("dev-2/c", configMaps, "one", `{"data": {"image": "theirs"}}`, "kubectl-edit")
+	w.now = mask.Until.Add(time.Second)
+	var swept []string
+	for range 20 {
+		swept = append(swept, w.pass().Swept...)
+		pause(t)
+	}
+	if !slices.Contains(swept, "dev-2") {
+		t.Errorf("swept %v", swept)
+	}
+	data, _ := w.get("dev-2/c", configMaps, "one").Object["data"].(map[string]any)
+	if data["image"] != "registry.example.com/app:1" {
+		t.Errorf("not corrected: %v", data)
+	}
 }
 
 // TestOrdersInForce: they are in force over a restart until one ends them that has their
@@ -234,5 +313,10 @@ func testReconcileOrder(t *testing.T, w *world) {
 	w.pass()
 	events, err := w.store.History("", 1)
 	w.must(err)
-	w.want("said of a masked cluster", events[0].Text, "by ann (Git, and 1 cluster for drift; 1 masked, which are looked at after that)")
+	w.want("said of a masked cluster", events[0].Text, "by ann (Git, and 2 clusters for drift)")
+	swept = nil
+	w.until("the sweep of the masked cluster", func() bool {
+		swept = append(swept, w.pass().Swept...)
+		return slices.Contains(swept, "dev-2")
+	})
 }

@@ -24,6 +24,10 @@ type monorepo struct {
 	// allowEmpty lets a commit without units remove all that there is.
 	allowEmpty bool
 
+	// unconfirmed says that the newest commit is that of the state, and that Git has not been
+	// seen since the daemon began.
+	unconfirmed bool
+
 	name     string           // for good; empty before the first commit was taken
 	snapshot *render.Snapshot // of the newest commit; nil before the first
 	broken   []*render.Unit   // units of it with problems
@@ -110,7 +114,11 @@ func (m *monorepo) bundle(a rollout.Action) (*object.Bundle, error) {
 	if err != nil {
 		return nil, fmt.Errorf("commit %s: %w", a.Commit.Short(), err)
 	}
-	return commit.Bundle(a.Unit, a.Target, a.Digest)
+	b, err := commit.Bundle(a.Rendered(), a.Target, a.Digest)
+	if err != nil || a.Origin == "" {
+		return b, err
+	}
+	return b.Renamed(a.Unit), nil
 }
 
 // treeOf is the tree that the bundle of an action is rendered from.
@@ -174,7 +182,7 @@ func (m *monorepo) tenantIn(a rollout.Action) (rollout.Tenant, error) {
 	if err != nil {
 		return rollout.Tenant{}, err
 	}
-	found := commit.Tenant(a.Unit)
+	found := commit.Tenant(a.Rendered())
 	if found == nil {
 		return rollout.Tenant{}, errors.New("the unit is not in the commit that renders its bundle")
 	}
@@ -214,6 +222,10 @@ func policyIn(s *render.Snapshot, path config.UnitPath, target config.TargetName
 // isKnown says that it is known what a commit wants: only then can objects that
 // were found be given to bundles.
 func (m *monorepo) isKnown() bool { return m.snapshot != nil && m.wanted.Refused() == "" }
+
+// isConfirmed says that it is known what Git wants now: only then can a state be found to be
+// older than a cluster, and what nobody knows be given to bundles.
+func (m *monorepo) isConfirmed() bool { return m.isKnown() && !m.unconfirmed }
 
 // wants are the bundles of the newest commit in a cluster that have an object, but for
 // those of retired targets.

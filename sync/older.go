@@ -35,6 +35,9 @@ func (d *Daemon) barred(name string) (barred bool, why error) {
 	if c == nil {
 		return false, nil
 	}
+	if w := d.monorepo.wanted; w != nil && w.Clusters != nil && !w.Clusters[name] {
+		return true, nil // a commit that has it again begins a pass
+	}
 	if d.isMasked(name) {
 		return true, nil // its Lease is not kept; the end of the mask begins a pass
 	}
@@ -43,6 +46,17 @@ func (d *Daemon) barred(name string) (barred bool, why error) {
 		return true, why
 	}
 	return term != d.surveys.compared[name], d.surveys.failures[name]
+}
+
+// mayLook says whether a cluster may be looked at for drift: also one that is masked, if it is
+// known what swell has there. Drift at a masked place is only reported, and tells when the mask
+// may end.
+func (d *Daemon) mayLook(name string) bool {
+	if d.isMasked(name) {
+		return d.fleet.Of(name) != nil && d.surveys.known[name].Survey == store.Known
+	}
+	barred, _ := d.barred(name)
+	return !barred
 }
 
 // distrustTerms has clusters compared again whose Lease somebody else may have had
@@ -97,7 +111,7 @@ func (d *Daemon) newerThan(inventory, found []store.Entry, unknown []string, orp
 // it is not known what Git wants, nothing is: the cluster waits for that.
 func (d *Daemon) orphaned(cluster string) func(store.Entry) bool {
 	return func(e store.Entry) bool {
-		return e.Keep && d.monorepo.isKnown() && len(d.monorepo.mayWant(cluster, e.ID)) == 0
+		return e.Keep && d.monorepo.isConfirmed() && len(d.monorepo.mayWant(cluster, e.ID)) == 0
 	}
 }
 

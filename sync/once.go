@@ -49,7 +49,7 @@ type observation struct {
 // observe finds out what happened since the last pass. It takes its time, and changes
 // nothing that is stored.
 func (d *Daemon) observe(ctx context.Context, r *Record) (in observation) {
-	if d.orders.pushed.Swap(false) {
+	if d.orders.pushed.Swap(false) || d.lookFirst(r.At) {
 		d.branch.hurry()
 	}
 	if d.orders.hurried.Swap(false) {
@@ -74,16 +74,18 @@ type pass struct {
 	in   observation
 	plan rollout.Plan
 	jobs []*executor.Job // that are to begin
+	// inherited are the orders of other states that are in force from now on, by cluster.
+	inherited map[string]string
 }
 
 // all are the steps of a pass. Each changes what is in memory and adds to the
 // transaction what has to be stored of that.
 func (p *pass) all() []func() error {
 	return []func() error{
-		p.saveFleet, p.recordEnded, p.takeAnswers, p.takeSurveys, p.endRebuilding, p.recordSweeps, // what happened
-		p.loadApprovals, p.takeOrders, p.takeEvents, // what operators and clusters say
-		p.withhold, p.decide, p.prepare, p.writeAhead, p.guard, // what is to be done
-		p.saveConditions, p.saveFacts, p.save,
+		p.saveFleet, p.trackClusters, p.recordEnded, p.takeAnswers, p.takeSurveys, p.endRebuilding, p.recordSweeps, // what happened
+		p.loadApprovals, p.forgetDeparted, p.takeOrders, p.takeEvents, // what operators and clusters say
+		p.findRenamedUnits, p.withhold, p.tellFound, p.decide, p.prepare, p.writeAhead, p.guard, // what is to be done
+		p.saveConditions, p.saveUnreached, p.saveFacts, p.save,
 	}
 }
 
@@ -130,6 +132,7 @@ func (p *pass) takeAnswers() error {
 
 // start begins what the pass decided, now that it is stored.
 func (d *Daemon) start(ctx context.Context, r *Record, p *pass) {
+	d.carryOrders(p)
 	for _, s := range p.in.sweeps {
 		d.watchKinds(ctx, s)
 	}

@@ -5,6 +5,7 @@ package sync
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -64,6 +65,9 @@ func (p *pass) takeOrders() error {
 	if err := p.readOrders(); err != nil {
 		return err
 	}
+	if err := p.inherit(); err != nil {
+		return err
+	}
 	if err := p.endOverdue(); err != nil {
 		return err
 	}
@@ -91,6 +95,27 @@ func (p *pass) readOrders() error {
 	}
 	p.orders.read = changes
 	return nil
+}
+
+// lookFirst says whether orders wait, or end, that have something written. They are meant for
+// what Git has by now, such as a fix that somebody put in by hand under a mask, so Git is looked
+// at before. What stops writes waits for nothing.
+func (d *Daemon) lookFirst(now time.Time) bool {
+	for _, o := range d.orders.standing {
+		if o.Over(now) {
+			return true
+		}
+	}
+	changes, err := d.Store.Changes()
+	if err != nil || changes == d.orders.read {
+		return false // the pass meets the error too
+	}
+	given, err := d.Store.Orders()
+	if err != nil {
+		return false
+	}
+	stops := func(o order.Order) bool { return o.Verb.KeepsWrites() }
+	return len(given) > 0 && !slices.ContainsFunc(given, stops)
 }
 
 // putInForce has the orders in force count from now on. Where other targets are retired,
@@ -124,7 +149,7 @@ func (p *pass) obey(o *order.Order) error {
 	if o.Verb == order.Reconcile {
 		clusters := p.clustersIn(o.Scope)
 		p.askSweeps(clusters)
-		p.noteOrder(o, o.Verb, fmt.Sprintf("%s (Git, and %s)", o.Text(), p.sweptText(clusters)))
+		p.noteOrder(o, o.Verb, fmt.Sprintf("%s (Git, and %s for drift)", o.Text(), document.Count(len(clusters), "cluster")))
 	} else {
 		p.putInForce()
 		p.r.Transitions = append(p.r.Transitions, p.state.Obey(*o, p.monorepo.wanted, p.r.At)...)
@@ -152,7 +177,7 @@ func (p *pass) endStanding(o *order.Order) error {
 	p.orders.standing = left
 	p.lookAgain(ended)
 	p.noteOrder(o, o.Verb, text)
-	return p.tx.DropOrder(o)
+	return errors.Join(p.noteEnded(ended), p.tx.DropOrder(o))
 }
 
 // endOverdue ends the orders whose time is over.
@@ -174,7 +199,7 @@ func (p *pass) endOverdue() error {
 	}
 	p.orders.standing = left
 	p.lookAgain(over)
-	return nil
+	return p.noteEnded(over)
 }
 
 // lookAgain has the places that were masked compared with what was applied there.
@@ -182,22 +207,6 @@ func (p *pass) lookAgain(ended order.Standing) {
 	for _, o := range ended.Of(order.Mask) {
 		p.askSweeps(p.clustersIn(o.Scope))
 	}
-}
-
-// sweptText says how many clusters are looked at for drift now. Those that are masked are
-// when the mask is over.
-func (p *pass) sweptText(clusters []string) string {
-	masked := 0
-	for _, name := range clusters {
-		if p.isMasked(name) {
-			masked++
-		}
-	}
-	text := document.Count(len(clusters)-masked, "cluster") + " for drift"
-	if masked > 0 {
-		text += fmt.Sprintf("; %d masked, which are looked at after that", masked)
-	}
-	return text
 }
 
 func (p *pass) askSweeps(clusters []string) {

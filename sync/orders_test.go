@@ -6,7 +6,9 @@ package sync_test
 import (
 	"errors"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/swell-sh/swell/sync/order"
 	"github.com/swell-sh/swell/sync/rollout"
@@ -78,5 +80,23 @@ func testRetryOrders(t *testing.T, w *world) {
 	}
 	if len(said) != 2 || said[0] != "by ann: second; tried again" || said[1] != "by ann: first; tried again" {
 		t.Errorf("history: %q", said)
+	}
+}
+
+// TestOrderThatIsOver: an order whose time was over before the daemon took it up is dropped, and
+// the history says so once.
+func TestOrderThatIsOver(t *testing.T) { simulated(t, testOrderThatIsOver) }
+
+func testOrderThatIsOver(t *testing.T, w *world) {
+	w.release()
+	w.give(order.Order{Verb: order.Pause, Scope: order.Scope{Unit: "services/app"}, Until: w.now.Add(-time.Minute)})
+	w.pass()
+	w.give(order.Order{Verb: order.Retry, Scope: order.Scope{Unit: "services/app"}})
+	w.pass()
+	if orders, err := w.store.Orders(); err != nil || len(orders) > 0 {
+		t.Errorf("left: %+v, %v", orders, err)
+	}
+	if lines := w.events("app", "pause"); len(lines) != 1 || !strings.Contains(lines[0], "not carried out: until ") {
+		t.Errorf("history: %q", lines)
 	}
 }

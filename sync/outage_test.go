@@ -79,7 +79,9 @@ func (w *world) restIn(tick time.Duration) {
 			w.Fatalf("no rest within %s\n%s", w.longest(), w.describe())
 		}
 		r := w.pass()
-		goesOn := slices.ContainsFunc(r.Transitions, func(tr rollout.Transition) bool { return tr.Kind == "healthy" || tr.Kind == "passed" })
+		goesOn := slices.ContainsFunc(r.Transitions, func(tr rollout.Transition) bool {
+			return tr.Kind == "healthy" || tr.Kind == "passed" || tr.Unit == "" // a cluster was taken in, or left
+		})
 		if goesOn || slices.ContainsFunc(r.Actions, func(o rollout.Outcome) bool { return o.Kind != rollout.Check }) || r.Objects["deleted"] > 0 {
 			calm = min(calm, 1)
 			continue

@@ -23,7 +23,12 @@ func (p *pass) pending() (map[object.UnitTarget]approval.Loss, error) {
 		return nil, err
 	}
 	p.guarded.pending = pending
-	return pending, nil
+	if len(p.guarded.departed) == 0 {
+		return pending, nil
+	}
+	all := maps.Clone(pending)
+	maps.Copy(all, p.guarded.departed)
+	return all, nil
 }
 
 // pendingWithJobs is pending, and what jobs are about to delete besides, after a rollback:
@@ -149,7 +154,7 @@ func (d *Daemon) ends(j *executor.Job) (string, error) {
 	if !t.Touched || t.Good == "" || t.Good == j.Digest || t.Runs == "" || approval.WorkOf(l.Remains).Covers(approval.Work(t.Runs)) {
 		return "", nil
 	}
-	good, err := d.monorepo.bundle(rollout.Action{Unit: j.Unit, Target: j.Target, Digest: t.Good, Commit: unit.Commits[t.Good]})
+	good, err := d.monorepo.bundle(unit.ActionFor(j.Target, t.Good))
 	if err != nil {
 		return "", fmt.Errorf("it is not known which workloads end: %w", err)
 	}

@@ -85,10 +85,13 @@ func (d *Daemon) expire() map[object.Digest][]store.Deletion {
 	still := map[approval.Deletion]bool{}
 	for at, l := range g.with {
 		for _, o := range l.Gone {
-			still[approval.Deletion{UnitTarget: at, ID: o.ID, UID: o.UID}] = true
+			still[approval.Deletion{UnitTarget: at, ID: o.ID, UID: o.UID, Forget: l.Departed}] = true
 		}
 	}
 	return g.ledger.Expire(func(deletion approval.Deletion) bool {
+		if deletion.Forget {
+			return !still[deletion]
+		}
 		unknown := !d.monorepo.wanted.Known(deletion.Unit) || ownership.Blocking(d.monorepo.snapshot, d.monorepo.broken, deletion.Unit) != "" || d.rebuilding(deletion.Target.Cluster())
 		wanted := len(d.monorepo.mayWant(deletion.Target.Cluster(), deletion.ID)) > 0
 		return !still[deletion] && (wanted || !unknown)

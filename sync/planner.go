@@ -161,6 +161,9 @@ func (p *Planner) judge(f *forecast, s *store.Store) error {
 	if err != nil {
 		return err
 	}
+	if err := addDeparting(losses, s, f.wanted.Clusters); err != nil {
+		return err
+	}
 	ledger, err := approval.Open(stillLedger{s})
 	if err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/approval"
+	"github.com/swell-sh/swell/sync/executor"
 	"github.com/swell-sh/swell/sync/ownership"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
@@ -71,7 +72,9 @@ func (p *preview) report(guard config.Guard) (*diff.Report, error) {
 		return nil, err
 	}
 	p.simulate()
-	return diff.Compare(p.base, p.snapshot, diff.Outlook{Kept: p.kept, Forgotten: p.forgotten, Stays: p.staysAsIs, Had: p.had, Was: p.was, Gone: p.gone, Withheld: p.withheld})
+	return diff.Compare(p.base, p.snapshot, diff.Outlook{
+		Kept: p.kept, Forgotten: p.forgotten, Stays: p.staysAsIs, Had: p.had, Was: p.was, Gone: p.gone, Skips: p.skips, Withheld: p.withheld,
+	})
 }
 
 // preview is the prospect of a fleet that has what base wants.
@@ -235,6 +238,33 @@ func (p *preview) was(at object.UnitTarget, id object.ID) (*object.Object, objec
 		return nil, from
 	}
 	return bundle.Find(id), from
+}
+
+// skips says why a hook of head does not run on a target.
+func (p *preview) skips(unitTarget object.UnitTarget, hook *object.Object) string {
+	if !hook.Hook().DiffersByEvent() {
+		return ""
+	}
+	if event := p.eventOf(unitTarget); hook.Skips(event) {
+		return executor.SkippedText(event)
+	}
+	return ""
+}
+
+// eventOf returns the event that head's bundle is to a unit on a target. A unit that takes
+// over what another one has there is no install.
+func (p *preview) eventOf(unitTarget object.UnitTarget) object.Event {
+	event, _ := p.state.EventOf(unitTarget, "")
+	bundle, err := p.snapshot.Bundle(unitTarget.Unit, unitTarget.Target)
+	if err != nil || bundle == nil {
+		return event
+	}
+	for _, o := range executor.Landmarks(bundle) {
+		if from, isMoved := p.moved[clusterObject{unitTarget.Target.Cluster(), o.ID}]; isMoved && from != unitTarget {
+			return object.Upgrade
+		}
+	}
+	return event
 }
 
 type clusterObject struct {

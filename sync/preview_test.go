@@ -278,7 +278,7 @@ func (f *fleetOf) run() {
 		f.must(p.store(f.Context(), []func() error{p.loadApprovals, judge, p.decide, p.prepare, p.writeAhead, p.guard, p.save}))
 		plan, jobs := p.plan, p.jobs
 		for _, tr := range plan.Transitions {
-			if tr.Kind == "forgotten" {
+			if tr.Kind == "departed" {
 				f.forgotten(tr.Unit, tr.Target)
 			}
 		}
@@ -313,6 +313,11 @@ func (f *fleetOf) do(j *executor.Job) (written int) {
 	}
 	switch j.Kind {
 	case rollout.Apply:
+		if f.finds(j) {
+			j.Ended(rollout.Waiting, "objects are there")
+			j.Outcome.Event = object.Upgrade
+			return 1
+		}
 		for _, o := range j.Sends() {
 			e := entryOf(j.Place(), o)
 			if e.UID = j.Inventory[o.ID].UID; e.UID == "" {
@@ -353,6 +358,13 @@ func (f *fleetOf) do(j *executor.Job) (written int) {
 	return written
 }
 
+// finds says that objects are there although the state knows the job for an install.
+func (f *fleetOf) finds(j *executor.Job) bool {
+	return j.Look && j.Event == object.Install && slices.ContainsFunc(executor.Landmarks(j.Bundle), func(o *object.Object) bool {
+		return f.live[clusterObject{j.Cluster, o.ID}] != ""
+	})
+}
+
 func (f *fleetOf) prune(j *executor.Job) bool {
 	for _, e := range j.Prunable {
 		j.Forgotten = append(j.Forgotten, e)
@@ -391,7 +403,8 @@ func predicted(head *render.Snapshot, r *diff.Report, approved bool) map[string]
 			switch {
 			case action == diff.Held && approved && !among(r.Kept, at) && ownership.Blocking(head, ownership.Broken(head), c.Unit) == "":
 				action = diff.Deleted
-			case action == diff.Held, action == diff.Left, !approved && among(r.Withheld, at) && action != diff.Forgotten:
+			case action == diff.Held, action == diff.Skipped, action == diff.Left,
+				!approved && among(r.Withheld, at) && action != diff.Forgotten:
 				continue
 			}
 			all[placed(at, id)] = action
@@ -547,5 +560,45 @@ func TestPreviewBesideABrokenUnit(t *testing.T) {
 		return c.Unit == "services/search/space" && c.Action == diff.Left && strings.Contains(c.Reason, "services/search/suggest")
 	}) {
 		t.Errorf("what space deletes is not left: %+v", report.Changes)
+	}
+}
+
+// TestPreviewOfHooks: it says which hooks the daemon runs, at an install and at an upgrade.
+func TestPreviewOfHooks(t *testing.T) {
+	t.Parallel()
+	f := exampleFiles(t)
+	write := func(unit, tag string) {
+		ns := "hooks-" + unit
+		text := "apiVersion: v1\nkind: Namespace\nmetadata: {name: " + ns + "}\n---\n" +
+			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: " + ns + "}\ndata: {tag: \"" + tag + "\"}\n"
+		for _, hook := range []string{"before", "before-install", "after-upgrade"} {
+			text += "---\napiVersion: batch/v1\nkind: Job\n" +
+				"metadata: {name: " + hook + ", namespace: " + ns + ", annotations: {swell.sh/hook: " + hook + "}}\n" +
+				"spec: {template: {spec: {restartPolicy: Never, containers: [{name: main, image: \"example.com/x:" + tag + "\"}]}}}\n"
+		}
+		f["services/platform/"+unit+"/objects.yaml"] = text
+	}
+	write("old", "1")
+	write("renamed", "1")
+	var compiler render.Compiler
+	base, baseTree := compiler.Snapshot("base", f.tree()), f.tree()
+	fleet := newFleetOf(t, t.TempDir(), cache.Memory(), base, baseTree)
+	write("old", "2")
+	write("new", "1")
+	f.rename("services/platform/renamed", "services/platform/other")
+	report := comparePreview(t, fleet, &compiler, base, baseTree, f)
+	var skipped []string
+	for _, c := range report.Changes {
+		if c.Action == diff.Skipped {
+			skipped = append(skipped, string(c.Unit)+" "+c.Object+": "+c.Reason)
+		}
+	}
+	want := []string{
+		"services/platform/new Job/hooks-new/after-upgrade: it is a hook of upgrades, and this is an install",
+		"services/platform/old Job/hooks-old/before-install: it is a hook of installs, and this is an upgrade",
+		"services/platform/other Job/hooks-renamed/before-install: it is a hook of installs, and this is an upgrade",
+	}
+	if d := cmp.Diff(want, skipped); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
 	}
 }

@@ -45,6 +45,8 @@ type surveys struct {
 	compared map[string]int
 	failures map[string]error
 	awaits   map[string]awaited // what the rebuilding of a cluster waits for
+	// reported says that the state of rollouts knows where objects were found.
+	reported bool
 }
 
 func newSurveys(known map[string]store.ClusterState) surveys {
@@ -101,7 +103,7 @@ func (d *Daemon) endedSurveys(ctx context.Context, r *Record) (ended []surveyed)
 
 // endRebuilding ends the rebuilding of the clusters that are as the commit wants them.
 func (p *pass) endRebuilding() error {
-	if !p.monorepo.isKnown() {
+	if !p.monorepo.isConfirmed() {
 		return nil
 	}
 	for name, known := range p.surveys.known {
@@ -160,7 +162,7 @@ func (d *Daemon) surveyedClusters() (names []string) {
 		return names
 	}
 	for name, known := range d.surveys.known {
-		if known.Survey != store.Unsurveyed && d.surveys.compared[name] == 0 && d.monorepo.name != "" {
+		if known.Survey != store.Unsurveyed && known.Survey != store.Departed && d.surveys.compared[name] == 0 && d.monorepo.name != "" {
 			names = append(names, name)
 		}
 	}
@@ -211,12 +213,18 @@ func (p *pass) takeSurvey(found surveyed) error {
 		older = p.newerThan(inventory, found.entries, strings.Split(is.Unknown, ", "), p.orphaned(name))
 	}
 	strays := unowned(inventory, found.entries)
-	if !p.monorepo.isKnown() { // what is kept was mostly orphaned
+	if !p.monorepo.isConfirmed() { // what is kept was mostly orphaned
 		strays = slices.DeleteFunc(strays, func(e store.Entry) bool { return e.Keep })
 	}
-	if !p.monorepo.isKnown() && (older != "" || len(strays) > 0 || is.Survey == store.Unsurveyed) {
+	if !p.monorepo.isConfirmed() && (older != "" || len(strays) > 0 || is.Survey == store.Unsurveyed) {
 		p.surveys.due[name] = p.r.At.Add(surveyRetry)
 		p.surveys.failures[name] = fmt.Errorf("cluster %s: %s; what Git wants of it is not known yet", name, notOnRecord(older, strays))
+		isKept := func(e store.Entry) bool { return e.Keep } // it may have been orphaned
+		older = p.newerThan(inventory, found.entries, strings.Split(is.Unknown, ", "), isKept)
+		if older != "" && is.Survey != store.Unsurveyed {
+			why := fmt.Sprintf("cluster %s: the state is older than the cluster: %s", name, older)
+			p.r.Transitions = append(p.r.Transitions, p.state.Suspect(name, why, p.r.At)...)
+		}
 		return nil
 	}
 	p.surveys.due[name] = p.r.At.Add(surveyPause)
@@ -244,6 +252,17 @@ func (p *pass) takeSurvey(found surveyed) error {
 	return errors.Join(p.tx.Adopt(entries), p.tx.Surveyed(name, is.Survey, is.Unknown))
 }
 
+// tellFound tells the rollouts where objects were found.
+func (p *pass) tellFound() error {
+	if p.surveys.reported {
+		return nil
+	}
+	places, err := p.tx.Found()
+	p.state.SetFound(places)
+	p.surveys.reported = true
+	return err
+}
+
 // notOnRecord says in which way a cluster holds what the state does not know.
 func notOnRecord(older string, strays []store.Entry) string {
 	switch {
@@ -258,7 +277,7 @@ func notOnRecord(older string, strays []store.Entry) string {
 // openUp says that what a survey of the cluster had to tell is in the state: it
 // may be written to.
 func (d *Daemon) openUp(name string, found surveyed) {
-	d.surveys.compared[name] = found.term
+	d.surveys.compared[name], d.surveys.reported = found.term, false
 	delete(d.surveys.failures, name)
 	d.state.Resume(name)
 }

@@ -44,6 +44,7 @@ func TestStateLost(t *testing.T) {
 		"a cluster is away":                lostWithAClusterAway,
 		"an API is down":                   lostWithAnAPIDown,
 		"what was orphaned":                lostWithKeptObjects,
+		"nothing has changed":              lostUnchanged,
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorldOn(t, own)
@@ -256,6 +257,41 @@ func lostWithAnIllUnit(w *world) {
 	w.until("the end of the rebuilding", w.rebuilt)
 }
 
+// A bundle that is live was approved once: nobody is asked again, and nothing is written.
+// Where one object is not, the wave of its target asks.
+func lostUnchanged(w *world) {
+	w.release()
+	w.replace("fleet/fleet.yaml", "name: rest, timeout: 1m", "name: rest, timeout: 1m, gates: [{approval: {}}]")
+	w.commit()
+	versions := func() (all []string) {
+		for _, target := range []string{"dev-1/a", "dev-1/b", "dev-2/c"} {
+			all = append(all, w.get(target, deployments, "app").GetResourceVersion(), w.get(target, configMaps, "one").GetResourceVersion())
+		}
+		return all
+	}
+	before := versions()
+	w.lose()
+	w.rest()
+	if !w.settledAll() || !w.rebuilt() {
+		w.Errorf("nothing has changed\n%s", w.describe())
+	}
+	w.want("resourceVersions", fmt.Sprint(versions()), fmt.Sprint(before))
+
+	configMap := w.get("dev-2/c", configMaps, "one")
+	w.must(unstructured.SetNestedField(configMap.Object, "by hand", "data", "image"))
+	namespace := w.client("dev-2").Resource(configMaps).Namespace(configMap.GetNamespace())
+	_, err := namespace.Update(w.Context(), configMap, metav1.UpdateOptions{})
+	w.must(err)
+	w.lose()
+	w.rest()
+	u := w.unit("app")
+	w.want("the target that differs", string(u.Targets["dev-2/c"].Applied), "")
+	w.want("the one beside it", string(u.Targets["dev-1/b"].Health), string(rollout.HealthGood))
+	if !strings.Contains(u.Rollout.Reason, "gate approval of wave rest: swell approve") {
+		w.Errorf("one object differs\n%s", w.describe())
+	}
+}
+
 // A unit that was renamed and an object that moved while nobody looked: no
 // deletes, and no plans.
 func lostWhileMoving(w *world) {
@@ -284,7 +320,7 @@ func lostWhileMoving(w *world) {
 	w.write("services/again/app.yaml", "apiVersion: easy.example.com/v1\nkind: App\nmetadata: {name: other}\nspec:\n  image: registry.example.com/app:1\n  configs: [three]\n")
 	w.commit()
 	w.soaked("app", 2)
-	w.soaked("again", 1)
+	w.soaked("again", 2) // it goes on counting from its old name
 	w.until("the end of the second name", w.soon(func() bool { return w.unit("renamed") == nil }))
 	w.idle(time.Hour)
 	w.sameUIDs("moved and renamed again", before)

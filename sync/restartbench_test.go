@@ -76,7 +76,7 @@ func storePlaces(b *testing.B, dir string, want *rollout.Wanted, now time.Time) 
 	defer s.Close()
 	for _, u := range rollout.Settled(want).Units {
 		for _, t := range u.Targets {
-			t.Since, t.CheckedAt, t.AppliedAt, t.Ran = now, now, now, []object.Digest{t.Good}
+			t.Since, t.CheckedAt, t.AppliedAt, t.Ran = now, now, now, []rollout.Past{{Digest: t.Good}}
 		}
 		row, err := json.Marshal(u)
 		if err != nil {

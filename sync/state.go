@@ -34,6 +34,7 @@ type Store interface {
 	Repository() (string, error)
 	Bounds() (json.RawMessage, error)
 	Conditions() ([]store.Condition, error)
+	Unreached() ([]string, error)
 
 	Clusters() (map[string]store.ClusterState, error)
 	PinCluster(ctx context.Context, name, uid string) (pinned string, err error)

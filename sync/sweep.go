@@ -29,6 +29,10 @@ type sweep struct {
 	few     []informer.Suspect // single objects
 	deep    deepPart           // a part of the deep sweep
 
+	// concurrent are the places of jobs that were under way at the same time: it may have
+	// seen them half done.
+	concurrent map[object.UnitTarget]bool
+
 	parts []sweepPart   // in the order of entries and of deep.items
 	over  chan struct{} // closed when what follows is known
 
@@ -55,9 +59,6 @@ type sweeps struct {
 
 	underWay map[string]*sweep // by cluster
 	slots    chan struct{}     // one token per sweep
-	// concurrent are the places of jobs that were under way at the same time as a
-	// sweep: it may have seen them half done.
-	concurrent map[object.UnitTarget]bool
 	// postponed are suspects on places that a job is at work on. They are swept when
 	// it is known what the job did.
 	postponed map[object.UnitTarget]map[object.ID]informer.Suspect
@@ -66,7 +67,7 @@ type sweeps struct {
 }
 
 func newSweeps() sweeps {
-	return sweeps{underWay: map[string]*sweep{}, slots: make(chan struct{}, clustersAtOnce), concurrent: map[object.UnitTarget]bool{},
+	return sweeps{underWay: map[string]*sweep{}, slots: make(chan struct{}, clustersAtOnce),
 		postponed: map[object.UnitTarget]map[object.ID]informer.Suspect{}, failures: map[string]string{}, marks: marks{}}
 }
 
@@ -84,7 +85,7 @@ func (d *Daemon) startSweeps(ctx context.Context, r *Record) []*sweep {
 
 // startSweep finds the entries of a sweep, and starts it.
 func (d *Daemon) startSweep(ctx context.Context, l *sweep) {
-	l.over = make(chan struct{})
+	l.over, l.concurrent = make(chan struct{}), map[object.UnitTarget]bool{}
 	d.sweeps.underWay[l.cluster] = l
 	entries, err := d.entriesFor(l)
 	if l.full {
@@ -98,7 +99,7 @@ func (d *Daemon) startSweep(ctx context.Context, l *sweep) {
 		return
 	}
 	for _, at := range d.executor.Places() {
-		d.sweeps.concurrent[at] = true
+		l.concurrent[at] = true
 	}
 	d.groupByAccount(l, entries)
 	c, ignored := d.fleet.Of(l.cluster), apply.Ignored(d.ignored)
@@ -163,9 +164,9 @@ func (d *Daemon) runSweep(ctx context.Context, c *fleet.Cluster, l *sweep, ignor
 
 // markConcurrent notes jobs that begin while sweeps are under way.
 func (d *Daemon) markConcurrent(jobs []*executor.Job) {
-	if len(d.sweeps.underWay) > 0 {
-		for _, j := range jobs {
-			d.sweeps.concurrent[j.Place()] = true
+	for _, j := range jobs {
+		if l := d.sweeps.underWay[j.Cluster]; l != nil {
+			l.concurrent[j.Place()] = true
 		}
 	}
 }
@@ -199,12 +200,9 @@ func (d *Daemon) endedSweeps() []*sweep {
 			continue
 		}
 		delete(d.sweeps.underWay, name)
-		d.sweepAgain(forgetConcurrent(&l.found, l.entries, d.sweeps.concurrent))
-		forgetConcurrent(&l.deep.found, l.deep.entries(), d.sweeps.concurrent)
+		d.sweepAgain(forgetConcurrent(&l.found, l.entries, l.concurrent))
+		forgetConcurrent(&l.deep.found, l.deep.entries(), l.concurrent)
 		done = append(done, l)
-	}
-	if len(d.sweeps.underWay) == 0 {
-		clear(d.sweeps.concurrent)
 	}
 	return done
 }
@@ -262,13 +260,13 @@ func (d *Daemon) requeue(at object.UnitTarget) {
 // nextSweep is when live objects are to be looked at next.
 func (d *Daemon) nextSweep() time.Time {
 	next := d.sweeps.ledger.NextResume(func(cluster string) time.Time {
-		if barred, _ := d.barred(cluster); barred || d.sweeps.underWay[cluster] != nil || d.fleet.Of(cluster) == nil {
+		if !d.mayLook(cluster) || d.sweeps.underWay[cluster] != nil || d.fleet.Of(cluster) == nil {
 			return never // its end is told, or nobody looks there any more
 		}
 		return d.sweeps.timetable.HeldUntil(cluster)
 	})
 	for _, name := range d.fleet.Names() {
-		if barred, _ := d.barred(name); barred || d.sweeps.underWay[name] != nil {
+		if !d.mayLook(name) || d.sweeps.underWay[name] != nil {
 			continue
 		}
 		next = earliest(next, d.sweeps.timetable.Due(name))

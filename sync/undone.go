@@ -8,7 +8,6 @@ import (
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/drift"
 	"github.com/swell-sh/swell/sync/executor"
-	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -66,7 +65,7 @@ func (d *Daemon) movesOn(drifted store.Object) (applied, wanted *object.Object, 
 		return nil, nil, false
 	}
 	wanted = newest.Find(drifted.ID)
-	before := rollout.Action{Unit: drifted.Unit, Target: drifted.Target, Digest: t.Applied, Commit: u.Commits[t.Applied]}
+	before := u.ActionFor(drifted.Target, t.Applied)
 	earlier, err := d.monorepo.bundle(before)
 	if err == nil && earlier != nil { // else nobody knows
 		applied = earlier.Find(drifted.ID)

@@ -146,7 +146,8 @@ func testAnEmergencyFixStays(t *testing.T, w *world) {
 	}
 	w.want("images while the canary soaks", w.tags("app"), "2 2 2")
 	const stays = "the newest commit changes it too: it stays until its wave"
-	if events := w.events("app", "reported"); !strings.Contains(strings.Join(events, "\n"), stays) {
+	events := w.events("app", "reported")
+	if len(events) == 0 || !w.drift.Watch && !strings.Contains(strings.Join(events, "\n"), stays) { // watches told of it under the mask
 		t.Errorf("reported: %q", events)
 	}
 	w.now = w.now.Add(10 * time.Minute)
@@ -154,6 +155,32 @@ func testAnEmergencyFixStays(t *testing.T, w *world) {
 	w.until("no drift", func() bool { w.now = w.now.Add(time.Minute); w.pass(); return w.drifts() == "" })
 	w.want("images", w.tags("app"), "2 2 2")
 	w.want("config", w.image("dev-1/b", "two"), "registry.example.com/app:2")
+}
+
+// TestAFixThatIsCommittedAsTheMaskEnds: the daemon has not seen the commit yet when it is told
+// that the mask is over.
+func TestAFixThatIsCommittedAsTheMaskEnds(t *testing.T) {
+	simulatedWith(t, func(w *world) { w.poll = time.Hour }, testAFixThatIsCommittedAsTheMaskEnds)
+}
+
+func testAFixThatIsCommittedAsTheMaskEnds(t *testing.T, w *world) {
+	w.app("app", "1", "one", "two")
+	w.commit()
+	w.watching()
+	w.give(order.Order{Verb: order.Mask, Reason: "incident"})
+	w.pass()
+	w.setImage("dev-2/c", "2", "kubectl-set")
+	w.pass()
+	w.app("app", "2", "one", "two")
+	w.commit()
+	w.give(order.Order{Verb: order.Unmask, Reason: "it is in Git"})
+	for range 20 {
+		w.pass()
+		if tag := w.tag("dev-2/c", "app"); tag != "2" {
+			t.Fatalf("the fix was taken back: %s", tag)
+		}
+		pause(t)
+	}
 }
 
 // TestDriftBesideARelease: what both bundles agree on is corrected while a release is on its

@@ -15,6 +15,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/object"
+	"github.com/swell-sh/swell/sync/serve"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -73,7 +74,58 @@ func TestRejectVerb(t *testing.T) {
 	tells(rejected, 2, "approve", short) // before it asks
 	tells("swell: approved: plan "+short, 0, "approve", short, "--yes")
 	tells("it is approved already", 2, "approve", short, "--reject")
+	again := "swell: plan " + short + " is already approved since 20"
+	for _, args := range [][]string{{"approve", short}, {"approve", short, "--yes"}, {"approve", string(plan.Digest)}} {
+		tells(again, 0, args...)
+	}
+	tells("too many; approved since 20", 0, "approve")
+
+	// The daemon takes it up, and later it is carried out.
+	for _, left := range [][]store.Deletion{plan.Deletions, nil} {
+		if s, err = store.Open(filepath.Join(filepath.Dir(file), "state")); err != nil {
+			t.Fatal(err)
+		}
+		err = s.Update(t.Context(), func(tx *store.Tx) error { return errors.Join(tx.PutPlans(nil), tx.KeepApproval(plan.Digest, left)) })
+		if err := errors.Join(err, s.Close()); err != nil {
+			t.Fatal(err)
+		}
+		for _, digits := range []string{short[:4], short, string(plan.Digest)} {
+			tells(again, 0, "approve", digits)
+		}
+		tells("plan "+short+": it is approved already: approved since 20", 2, "approve", short, "--reject")
+		tells(`plan "00000000": no such plan: nothing waits for approval`, 2, "approve", "00000000")
+	}
+
+	// The same deletions wait again: the approval of that time does not count.
+	if s, err = store.Open(filepath.Join(filepath.Dir(file), "state")); err != nil {
+		t.Fatal(err)
+	}
+	err = s.Update(t.Context(), func(tx *store.Tx) error { return tx.PutPlans([]store.Plan{plan}) })
+	if err := errors.Join(err, s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	tells("swell: approved: plan "+short, 0, "approve", short, "--yes")
 	if out := swell(0, "approve"); strings.Contains(out, "rejected") {
 		t.Errorf("approved, and still rejected: %s", out)
+	}
+}
+
+// TestPlanRows: a row about a plan names no target that only some of it is about.
+func TestPlanRows(t *testing.T) {
+	row := func(targets ...config.TargetName) string {
+		var all []store.Deletion
+		for _, target := range targets {
+			all = append(all, store.Deletion{Target: target, Unit: "shop", ID: object.ID{Kind: "Service", Name: "a"},
+				Why: "the unit deletes more than 10 objects on the target"})
+		}
+		return planListing(serve.Approvals{Plans: []store.Plan{store.NewPlan("shop", time.Time{}, all)}}).rows[0].cells[4]
+	}
+	for want, got := range map[string]string{
+		"the unit deletes more than 10 objects on target sas-1/a":    row("sas-1/a"),
+		"the unit deletes more than 10 objects on each of 3 targets": row("vla", "sas-1/a", "sas-1/b"),
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }

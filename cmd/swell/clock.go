@@ -3,7 +3,10 @@
 
 package main
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Times are shown in UTC, and say so: so they are in the reasons of the daemon, and so
 // those of several people can be compared.
@@ -15,6 +18,14 @@ func fullTime(at time.Time) string {
 		return "-"
 	}
 	return at.UTC().Format(time.RFC3339)
+}
+
+// sinceText is " since" a time and how long that is; empty for the zero time.
+func sinceText(since, now time.Time) string {
+	if since.IsZero() {
+		return ""
+	}
+	return fmt.Sprintf(" since %s (%s)", shortTime(since, now), roundly(now.Sub(since)))
 }
 
 // shortTime is a time of the day of now, or with its own day; "-" for none.

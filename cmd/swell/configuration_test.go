@@ -10,7 +10,7 @@ import (
 
 // TestReadAgain: a configuration that came through a pipe stays as it is.
 func TestReadAgain(t *testing.T) {
-	p := &process{file: configPath{ofProcess(), os.DevNull}, is: configuration{content: []byte("as it was")}}
+	p := &process{file: configPath{in: ofProcess(), name: os.DevNull}, is: configuration{content: []byte("as it was")}}
 	if content, err := p.readAgain(); string(content) != "as it was" || err != nil {
 		t.Errorf("got %q, %v", content, err)
 	}

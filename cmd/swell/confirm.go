@@ -23,15 +23,15 @@ func confirm(cmd *cobra.Command, yes bool, question string) error {
 	}
 	in, ok := cmd.InOrStdin().(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) {
-		return hinted{errors.New("not approved: there is no terminal to ask on"), "--yes approves without asking"}
+		return hinted{errors.New("not confirmed: there is no terminal to ask on"), "--yes does it without asking"}
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "%s Only yes approves: ", question)
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s Only yes confirms: ", question)
 	answer, err := bufio.NewReader(in).ReadString('\n')
 	if err != nil {
 		fmt.Fprintln(cmd.ErrOrStderr())
 	}
 	if strings.TrimSpace(answer) != "yes" {
-		fmt.Fprintln(cmd.ErrOrStderr(), "swell: not approved")
+		fmt.Fprintln(cmd.ErrOrStderr(), "swell: not confirmed, nothing is done")
 		return exit(exitProblems)
 	}
 	return nil

@@ -54,7 +54,7 @@ Exit codes: 0 shown, 2 there is no such unit, or the state could not be read.`,
 			})
 		},
 	}
-	configFlag(cmd, &file)
+	daemonFlags(cmd, &file)
 	outputFlag(cmd, &output, formatText, formatJSON, formatYAML)
 	cmd.Flags().BoolVar(&all, "all", false, "show every target")
 	return cmd
@@ -97,12 +97,12 @@ func (w *describer) commands(indent int, all []status.Command) {
 
 func (w *describer) head() {
 	d := w.d
-	w.line(0, "%s: %s since %s (%s)", d.Unit, d.Status, shortTime(d.Since, d.Now), roundly(d.Now.Sub(d.Since)))
+	w.line(0, "%s: %s%s", d.Unit, d.Status, sinceText(d.Since, d.Now))
 	by := ""
 	if len(d.Authors) > 0 {
 		by = " by " + strings.Join(d.Authors, ", ")
 	}
-	w.line(2, "commit %s%s, rollout %s, %d of %s done", orDash(d.Commit.Short()), by, orDash(d.Rollout.Name), d.Done, document.Count(d.Targets, "target"))
+	w.line(2, "rollout %d of commit %s%s, waves of %s, %d of %s done", d.Rollout.ID, orDash(d.Commit.Short()), by, orDash(d.Rollout.Name), d.Done, document.Count(d.Targets, "target"))
 	if d.Blocked != "" {
 		w.line(2, "not released: %s", d.Blocked)
 	}
@@ -176,6 +176,7 @@ func mayApprove(by, not []string) string {
 type targetGroup struct {
 	first *status.Target
 	names []config.TargetName
+	fails time.Time // the first of them, if nothing changes; zero: none does
 }
 
 // groups are targets by their state, in the order of the first of each.
@@ -196,6 +197,9 @@ func groups(targets []status.Target, each bool) (all []targetGroup) {
 			all = append(all, targetGroup{first: t})
 		}
 		all[n].names = append(all[n].names, t.Target)
+		if fails := &all[n].fails; !t.FailsAt.IsZero() && (fails.IsZero() || t.FailsAt.Before(*fails)) {
+			*fails = t.FailsAt
+		}
 	}
 	return all
 }
@@ -215,6 +219,9 @@ func (w *describer) targets(targets []status.Target) {
 		}
 		if t.Reason != "" {
 			text += ": " + t.Reason
+		}
+		if !g.fails.IsZero() {
+			text += "; it fails at " + shortTime(g.fails, w.d.Now) + " unless that changes"
 		}
 		w.line(2, "%s", text)
 	}
@@ -258,6 +265,9 @@ func (w *describer) rest() {
 	}
 	for _, q := range d.Quarantine {
 		w.line(2, "bundle %s of commit %s since %s: %s", q.Bundle.Short(), q.Commit.Short(), shortTime(q.At, d.Now), q.Why)
+	}
+	if len(d.Past) > 0 {
+		w.line(0, "can be put back to rollout %s", rollout.PastText(d.Past))
 	}
 	if len(d.Orders) > 0 {
 		w.line(0, "orders in force:")

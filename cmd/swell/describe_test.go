@@ -21,11 +21,15 @@ var describedAt = time.Date(2026, 3, 1, 12, 6, 0, 0, time.UTC)
 // largeWave is a description with a wave of 300 targets, some of which have texts of others.
 func largeWave() *status.Description {
 	d := &status.Description{UnderWay: status.UnderWay{Unit: "shop/cart", Commit: "c1c1c1c1c1c1", Status: status.Progressing, Done: 298, Targets: 300, Since: describedAt.Add(-6 * time.Minute)}, Now: describedAt}
+	d.Rollout = status.Rollout{ID: 4, Name: "default"}
 	w := status.Wave{Name: "all", Phase: rollout.PhaseUnderWay, Soak: &status.Soak{For: "10m0s", From: describedAt.Add(-6 * time.Minute), Ends: describedAt.Add(4 * time.Minute)}}
 	for i := range 300 {
 		t := status.Target{Target: config.TargetName(fmt.Sprintf("sas-%03d/rz00a", i)), Status: status.Healthy, Commit: "c1c1c1c1c1c1"}
 		if i == 7 || i == 9 {
 			t.Status, t.Reason = status.Failed, "Deployment/cart: \x1b[31mno\nsuch image\u202e"
+		}
+		if i == 11 {
+			t.Status, t.Reason, t.FailsAt = status.Progressing, "Deployment/cart: 0 of 1 replicas available", describedAt.Add(time.Minute)
 		}
 		w.Targets = append(w.Targets, t)
 	}
@@ -45,12 +49,14 @@ func TestDescribeLargeWave(t *testing.T) {
 	}
 	got := write(&describer{d: largeWave(), width: 80})
 	want := `shop/cart: progressing since 12:00:00Z (6m)
-  commit c1c1c1c1, rollout -, 298 of 300 targets done
+  rollout 4 of commit c1c1c1c1, waves of default, 298 of 300 targets done
 wave 1/1 all: under way, 300 targets
-  298 targets, sas-000/rz00a, sas-001/rz00a, sas-002/rz00a and 295 more:
+  297 targets, sas-000/rz00a, sas-001/rz00a, sas-002/rz00a and 294 more:
     healthy, commit c1c1c1c1
   sas-007/rz00a, sas-009/rz00a: failed, commit c1c1c1c1: Deployment/cart:
     \x1b[31mno\nsuch image\u202e
+  sas-011/rz00a: progressing, commit c1c1c1c1: Deployment/cart: 0 of 1
+    replicas available; it fails at 12:07:00Z unless that changes
   soak 6m of 10m, ends 12:10:00Z
 `
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -20,8 +20,11 @@ import (
 	"github.com/swell-sh/swell/render/diff"
 	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/render/report"
+	"github.com/swell-sh/swell/sync"
 	"github.com/swell-sh/swell/sync/apply"
+	"github.com/swell-sh/swell/sync/executor"
 	"github.com/swell-sh/swell/sync/fleet"
+	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -40,6 +43,8 @@ type liveDiff struct {
 	met  func(unitTarget, apply.Preview)
 	done func(context.Context, string, *apply.Cluster)
 
+	state *rollout.State // of the daemon; empty where it cannot be read
+
 	mu     gosync.Mutex // guards what follows
 	was    map[config.UnitPath]map[config.TargetName]*object.Bundle
 	is     map[config.UnitPath]map[config.TargetName]*object.Bundle
@@ -53,6 +58,7 @@ type unitTarget struct {
 	bundle  *object.Bundle
 	work    apply.Work
 	account string // of its tenant; empty: swell's own
+	look    bool   // see [executor.EventOf]
 }
 
 // unitsAtOnce is how many units are asked about at a time in one cluster.
@@ -96,21 +102,33 @@ func (l *liveDiff) questions(inventory []store.Entry) map[string][]unitTarget {
 		l.was[path], l.is[path] = map[config.TargetName]*object.Bundle{}, map[config.TargetName]*object.Bundle{}
 		for _, b := range bundles {
 			if name := b.Target.Cluster(); config.Within(string(b.Target), l.target) {
-				work := apply.Work{Objects: b.Objects, Bundle: b.Digest, Known: applied[object.UnitTarget{Unit: path, Target: b.Target}], Adopt: unit.Policy.Adopt, Ignore: unit.Policy.IgnoredOn(unit.On(b.Target).Target.Labels)}
-				asked[name] = append(asked[name], unitTarget{path, b, work, l.account(unit)})
+				location := object.UnitTarget{Unit: path, Target: b.Target}
+				event, look := executor.EventOf(l.state, location, b, applied[location])
+				work := apply.Work{
+					Objects: b.Objects, Bundle: b.Digest, Event: event, Known: applied[location],
+					Adopt: unit.Policy.Adopt, Ignore: unit.Policy.IgnoredOn(unit.On(b.Target).Target.Labels),
+				}
+				asked[name] = append(asked[name], unitTarget{path, b, work, l.account(unit), look})
 			}
 		}
 	}
 	return asked
 }
 
-// inventory is what the daemon applied last; nothing where its state cannot be read.
+// inventory is what the daemon applied last; nothing where its state cannot be read. It reads
+// the state of releases too.
 func (l *liveDiff) inventory() []store.Entry {
+	l.state = &rollout.State{}
 	s, err := store.OpenReadOnly(l.settings.State)
 	if err != nil {
 		return nil
 	}
 	defer s.Close()
+	if state, err := sync.LoadState(s); err != nil {
+		l.errs = append(l.errs, err)
+	} else {
+		l.state = state
+	}
 	entries, err := s.Inventories(config.UnitPath(l.below))
 	if err != nil {
 		l.errs = append(l.errs, err)
@@ -148,6 +166,10 @@ func (l *liveDiff) cluster(ctx context.Context, name string, units []unitTarget)
 	group.SetLimit(unitsAtOnce)
 	for _, u := range units {
 		group.Go(func() error {
+			if err := u.skipHooks(ctx, conn.As(u.account)); err != nil {
+				l.failed(fmt.Errorf("%s on %s: %w", u.unit, u.bundle.Target, err))
+				return nil
+			}
 			l.take(u, l.ask(conn.As(u.account), ctx, u.work))
 			return nil
 		})
@@ -156,6 +178,17 @@ func (l *liveDiff) cluster(ctx context.Context, name string, units []unitTarget)
 	if l.done != nil {
 		l.done(ctx, name, conn)
 	}
+}
+
+// skipHooks takes the hooks out of the work that the daemon would not run now.
+func (u *unitTarget) skipHooks(ctx context.Context, conn *apply.Cluster) (err error) {
+	if u.look {
+		if u.work.Event, _, err = executor.LookFirst(ctx, conn, u.bundle, u.work.Known, u.work.Event); err != nil {
+			return err
+		}
+	}
+	u.work.Objects = slices.DeleteFunc(slices.Clone(u.bundle.Objects), func(o *object.Object) bool { return o.Skips(u.work.Event) })
+	return nil
 }
 
 func (l *liveDiff) failed(err error) {
@@ -177,7 +210,7 @@ func (l *liveDiff) take(u unitTarget, previews []apply.Preview) {
 		case p.Action == apply.Unchanged:
 			continue
 		case p.Action == apply.Created:
-			applied = u.bundle.Objects[i]
+			applied = u.work.Objects[i]
 		case applied == nil: // a Secret, which nobody read
 			old, applied = unread(p.ID, "as it is"), unread(p.ID, "as it would be")
 		}

@@ -172,7 +172,10 @@ func writeFileIn(t *testing.T, dir, name string, content []byte) {
 
 // clusterVerbs are those that need clusters or a daemon's state: TestDocsDaemon
 // runs them.
-var clusterVerbs = regexp.MustCompile(`^swell (run|status|history|get|tree|approve|retry|pause|freeze|mask|promote|rollback|quarantine|target|reconcile|orders|events|describe|watch)\b|--live\b`)
+var clusterVerbs = regexp.MustCompile(`^swell (run|status|history|get|tree|approve|retry|pause|freeze|mask|promote|rollback|quarantine|target|reconcile|orders|exempt|events|describe|watch)\b|--live\b`)
+
+// asksFirst are those of them that ask, of many units.
+var asksFirst = regexp.MustCompile(`^swell (target retire|promote|rollback|unmask)\b`)
 
 // TestDocsCommands runs the console blocks of each page in the example monorepo, in a Git
 // repository of its own, and compares what they print. A line of three dots
@@ -219,6 +222,9 @@ func TestDocsDaemon(t *testing.T) {
 				s.once(0)
 			}
 			c.text += " -c " + s.config
+			if asksFirst.MatchString(c.text) {
+				c.text += " --yes"
+			}
 			c.run(t, s.repo.Work, cache)
 			ran++
 		}

@@ -38,9 +38,6 @@ Exit codes: 0 shown; 2 the state could not be read; 130 interrupted.`,
   swell events --since 4711`,
 		Args: arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if f.limit < 1 {
-				return fmt.Errorf("--limit %d: want at least 1", f.limit)
-			}
 			f.unit = config.UnitPath(unitArgument(args))
 			if follow {
 				if output != formatTable && output != formatJSON {
@@ -58,11 +55,11 @@ Exit codes: 0 shown; 2 the state could not be read; 130 interrupted.`,
 			})
 		},
 	}
-	configFlag(cmd, &file)
+	daemonFlags(cmd, &file)
 	outputFlag(cmd, &output, formatTable, formatWide, formatJSON, formatYAML)
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with the events that happen")
-	cmd.Flags().Int64Var(&f.since, "since", -1, "only events after the one with this number, the oldest first")
-	cmd.Flags().IntVarP(&f.limit, "limit", "n", 10, "number of events to show, or to begin with")
+	cmd.Flags().Var((*eventNumber)(&f.since), "since", "only events after the one with this number, the oldest first")
+	limitFlag(cmd, &f.limit, 10, "number of events to show, or to begin with")
 	return cmd
 }
 
@@ -89,9 +86,9 @@ func (f *follower) follow(ctx context.Context, file configPath) error {
 	for ctx.Err() == nil {
 		if err := f.connected(ctx, settings.API.Socket); isProblem(err) || !f.met && errors.Is(err, fs.ErrPermission) {
 			return err
-		} else if err != nil && ctx.Err() == nil && f.said == "" {
-			f.said = "swell: the daemon does not answer; waiting for it"
-			fmt.Fprintln(f.log, f.said)
+		} else if why := waitsFor(err); why != "" && ctx.Err() == nil && f.said != why {
+			f.said = why
+			fmt.Fprintln(f.log, "swell: "+why)
 		}
 		select {
 		case <-ctx.Done():
@@ -99,6 +96,19 @@ func (f *follower) follow(ctx context.Context, file configPath) error {
 		}
 	}
 	return ctx.Err()
+}
+
+// waitsFor says why a client that follows has to wait; empty where it only comes again, as after
+// the time of a connection.
+func waitsFor(err error) string {
+	var theirs *serve.Error
+	switch {
+	case err == nil, errors.Is(err, io.EOF):
+		return ""
+	case errors.As(err, &theirs):
+		return theirs.Detail + "; trying again"
+	}
+	return "the daemon does not answer; waiting for it"
 }
 
 // isProblem says whether trying again is of no use.

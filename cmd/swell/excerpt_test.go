@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/config/rapidtest"
 	"github.com/swell-sh/swell/render"
 )
 
@@ -138,7 +140,7 @@ func TestHideSecretsAnyText(t *testing.T) {
 	before := rapid.OneOf(rapid.Just(""), rapid.SampledFrom([]string{"  a: ", "  'b': \"", "  c: |\n    x\n    ", "  d: x\n    ", "a: "}), random)
 	after := rapid.OneOf(rapid.SampledFrom([]string{"", "\n", "\n  b: c\n", "}}", "}, x: y}", "\"\n", "\n    more\n", "\n---\na: b\n"}), random)
 	secrets := 0
-	rapid.Check(t, func(t *rapid.T) {
+	rapidtest.Check(t, 300, 50*time.Millisecond, func(t *rapid.T) {
 		start := rapid.SampledFrom([]string{"", "apiVersion: v1\nkind: Secret\n", "apiVersion: v1\nkind: Secret\ndata:\n  a: ",
 			"{apiVersion: v1, kind: Secret, data: {", "x: &x {a: ", "a: b\n---\napiVersion: v1\nkind: Secret\nstringData:\n"}).Draw(t, "start")
 		text := start + before.Draw(t, "before") + value + after.Draw(t, "after")

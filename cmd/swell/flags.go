@@ -4,8 +4,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -28,11 +30,19 @@ func (p *repoFlags) cacheFlag(cmd *cobra.Command) {
 type configPath struct {
 	in   *invocation
 	name string
+	// socket is where the daemon answers; empty: the configuration says it.
+	socket string
 }
 
 // configFlag adds the one of commands that look at what a daemon does, or tell it something.
 func configFlag(cmd *cobra.Command, file *configPath) {
 	cmd.Flags().StringVarP(&file.name, "config", "c", "daemon.yaml", "configuration of the daemon (kind: Daemon)")
+}
+
+// daemonFlags adds those of commands that a daemon answers.
+func daemonFlags(cmd *cobra.Command, file *configPath) {
+	configFlag(cmd, file)
+	cmd.Flags().StringVar(&file.socket, "socket", "", "socket of the daemon, in place of its configuration, which is not read then")
 }
 
 // dirFlag adds the one of commands that write files of kinds.
@@ -56,6 +66,57 @@ func targetFlag(cmd *cobra.Command, target *string) {
 // unitFlag adds the one of commands that render: a unit can be named by a folder of the user, too.
 func unitFlag(cmd *cobra.Command, unit *string) {
 	cmd.Flags().StringVar(unit, "unit", "", "only this unit, or the units below this folder of the monorepo; ./NAME is looked up from the current folder")
+}
+
+// errNoNumber refuses the value of a flag that takes a number.
+var errNoNumber = errors.New("want a whole number")
+
+// limitFlag adds the number of events that a verb shows.
+func limitFlag(cmd *cobra.Command, limit *int, standard int, usage string) {
+	*limit = standard
+	cmd.Flags().VarP((*limitValue)(limit), "limit", "n", usage)
+}
+
+// limitValue is a number of events, from 1 to [serve.MaxEvents].
+type limitValue int
+
+func (v *limitValue) String() string { return strconv.Itoa(int(*v)) }
+func (v *limitValue) Type() string   { return "int" }
+
+func (v *limitValue) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	switch {
+	case err != nil:
+		return errNoNumber
+	case n < 1 || n > serve.MaxEvents:
+		return fmt.Errorf("want a number from 1 to %d", serve.MaxEvents)
+	}
+	*v = limitValue(n)
+	return nil
+}
+
+// eventNumber is the number of an event; negative when none was given.
+type eventNumber int64
+
+func (v *eventNumber) Type() string { return "int" }
+
+func (v *eventNumber) String() string {
+	if *v < 0 {
+		return ""
+	}
+	return strconv.FormatInt(int64(*v), 10)
+}
+
+func (v *eventNumber) Set(text string) error {
+	n, err := strconv.ParseInt(text, 10, 64)
+	switch {
+	case err != nil:
+		return errNoNumber
+	case n < 0:
+		return errors.New("want the number of an event, or 0 for all of them")
+	}
+	*v = eventNumber(n)
+	return nil
 }
 
 // formatFlag is the value of a verb's -o flag.

@@ -31,7 +31,7 @@ func getVerb(in *invocation, use, short string, find func(ctx context.Context, t
 			})
 		},
 	}
-	configFlag(cmd, &file)
+	daemonFlags(cmd, &file)
 	outputFlag(cmd, &output, listingFormats...)
 	return cmd
 }

@@ -158,7 +158,16 @@ TIME                  COMMIT    UNIT                TARGET  WAVE  EVENT    TEXT
 		{"history services/shop/crt", "swell: error: \"services/shop/crt\": no such unit, did you mean \"services/shop/cart\"?\n"},
 		{"get objects services/sho", "swell: error: \"services/sho\": no such unit, want one of services/search, services/shop/cart\n"},
 		{"get units -o xml", "swell: error: -o \"xml\": want table, wide, name, json or yaml\nswell: hint: swell get units --help lists the flags\n"},
-		{"history -n 0", "swell: error: --limit 0: want at least 1\n"},
+		{"history -n 0", "swell: error: -n \"0\": want a number from 1 to 10000\n" +
+			"swell: hint: swell history --help lists the flags\n"},
+		{"history --limit 10001", "swell: error: -n \"10001\": want a number from 1 to 10000\n" +
+			"swell: hint: swell history --help lists the flags\n"},
+		{"events -n 0", "swell: error: -n \"0\": want a number from 1 to 10000\n" +
+			"swell: hint: swell events --help lists the flags\n"},
+		{"events -n -3", "swell: error: -n \"-3\": want a number from 1 to 10000\n" +
+			"swell: hint: swell events --help lists the flags\n"},
+		{"events --since -2", "swell: error: --since \"-2\": want the number of an event, or 0 for all of them\n" +
+			"swell: hint: swell events --help lists the flags\n"},
 	} {
 		var out, errors bytes.Buffer
 		code := execute(t.Context(), writingTo(&out, &errors), append(strings.Fields(c.args), "-c", file))

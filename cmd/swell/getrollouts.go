@@ -34,7 +34,7 @@ for. swell describe UNIT says more of one.`,
 			})
 		},
 	}
-	configFlag(cmd, &file)
+	daemonFlags(cmd, &file)
 	outputFlag(cmd, &output, listingFormats...)
 	cmd.Flags().BoolVar(&all, "all", false, "list those that are done, too")
 	return cmd

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"fmt"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -29,9 +28,6 @@ the daemon's state and says so.
 Exit codes: 0 shown, 2 the state could not be read.`,
 		Args: arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if limit < 1 {
-				return fmt.Errorf("--limit %d: want at least 1", limit)
-			}
 			return asking(cmd, file, func(t teller) error {
 				events, err := t.History(cmd.Context(), serve.Query{Below: config.UnitPath(unitArgument(args)), Since: -1, Limit: limit})
 				if err != nil {
@@ -41,9 +37,9 @@ Exit codes: 0 shown, 2 the state could not be read.`,
 			})
 		},
 	}
-	configFlag(cmd, &file)
+	daemonFlags(cmd, &file)
 	outputFlag(cmd, &output, formatTable, formatWide, formatJSON, formatYAML)
-	cmd.Flags().IntVarP(&limit, "limit", "n", 100, "number of events to show, the newest ones")
+	limitFlag(cmd, &limit, 100, "number of events to show, the newest ones")
 	return cmd
 }
 

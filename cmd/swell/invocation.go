@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/config/smallfile"
 )
 
 // invocation is what one run of a verb gets from outside. No verb looks at its process: so
@@ -73,7 +74,7 @@ func (in *invocation) shown(name string) string {
 
 // readFile reads a file that the user names.
 func (in *invocation) readFile(name string) ([]byte, error) {
-	content, err := os.ReadFile(in.path(name))
+	content, err := smallfile.ReadUpTo(in.path(name), smallfile.MostKubeconfig)
 	return content, in.named(err)
 }
 

@@ -69,7 +69,7 @@ func TestOrdersSurviveAKill(t *testing.T) {
 
 		// Who does not know gives it again: to the next daemon, or to nobody.
 		if i%4 == 1 {
-			settings, err := readDaemonConfig(configPath{ofProcess(), s.config})
+			settings, err := readDaemonConfig(configPath{in: ofProcess(), name: s.config})
 			if err != nil {
 				t.Fatal(err)
 			}

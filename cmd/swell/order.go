@@ -26,6 +26,8 @@ type orderVerb struct {
 	short   string
 	long    string
 	example string
+	// lists says that what it would do is listed first, where that is much.
+	lists bool
 }
 
 // whatAbout is what an order may be about.
@@ -41,7 +43,15 @@ and --tenant and --wave narrow it down; --all is everything. The order is stored
 it has any effect. A running daemon takes it up within a second; otherwise the next
 daemon does when it starts. swell orders lists what is in force and what waits, and
 swell history shows who gave the order, when and why.
+`
 
+// listHelp is about verbs that cannot be undone by another one.
+const listHelp = `
+With --all, or where it is about more than 10 units, it lists first what it would do, and
+asks. The order does what was listed, or is refused. Scripts pass --yes.
+`
+
+const orderCodes = `
 Exit codes: 0 ordered, or in force already; 1 there is nothing to do or to end, or it is
 refused; 2 there is no such unit, target, tenant or wave, or the order could not be
 given.`
@@ -60,7 +70,8 @@ func resumeCommand(in *invocation) *cobra.Command {
 }
 
 func promoteCommand(in *invocation) *cobra.Command {
-	return orderCommand(in, orderVerb{verb: order.Promote, about: "[UNIT | FOLDER] [--tenant NAME] [--wave NAME] | --all", short: "Go on to the next wave now",
+	return orderCommand(in, orderVerb{verb: order.Promote, lists: true, about: "[UNIT | FOLDER] [--tenant NAME] [--wave NAME] | --all",
+		short: "Go on to the next wave now",
 		long: `End the soak and the gates of the wave under way, and the gates at the start of the next
 one. What is not applied and healthy is waited for all the same. Who may not approve a
 gate may not promote past it, and a gate that measures is passed over with --reason only.
@@ -70,11 +81,15 @@ no target is named, and --wave is that of the wave under way.`,
 }
 
 func rollbackCommand(in *invocation) *cobra.Command {
-	return orderCommand(in, orderVerb{verb: order.Rollback, about: whatUnits, short: "Put back what ran before",
+	return orderCommand(in, orderVerb{verb: order.Rollback, lists: true, about: whatUnits, short: "Put back what ran before",
 		long: `Put back the bundles that ran before the last rollout, and quarantine those that run, so
-that the next look at Git does not bring them again. It is about units as a whole: no
-target and no wave is named. --reason is required.`,
-		example: "  swell rollback services/shop/cart --reason \"checkout fails since 14:00\""})
+that the next look at Git does not bring them again. With --to, put back what was there when the
+rollout of a commit was done, or the one with a number; swell describe UNIT lists them. Each
+target remembers its last five. It is about units as a whole: no target and no wave is named.
+--reason is required.`,
+		example: "  swell rollback services/shop/cart --reason \"checkout fails since 14:00\"\n" +
+			"  swell rollback services/shop/cart --to 4f9a1c22 --reason \"the last two are bad\"\n" +
+			"  swell rollback services/shop/cart --to 12 --reason \"the last two are bad\""})
 }
 
 func maskCommand(in *invocation) *cobra.Command {
@@ -86,7 +101,7 @@ daemon's Lease is not renewed either. swell unmask ends it. --reason is required
 }
 
 func unmaskCommand(in *invocation) *cobra.Command {
-	return orderCommand(in, orderVerb{verb: order.Unmask, short: "End masks",
+	return orderCommand(in, orderVerb{verb: order.Unmask, lists: true, short: "End masks",
 		long:    `End the masks of what is named and of what lies within it; with --all, every mask.`,
 		example: "  swell unmask sas-1"})
 }
@@ -104,6 +119,21 @@ func thawCommand(in *invocation) *cobra.Command {
 		example: "  swell thaw --all"})
 }
 
+func exemptCommand(in *invocation) *cobra.Command {
+	return orderCommand(in, orderVerb{verb: order.Exempt, about: "UNIT | FOLDER [TARGET | CLUSTER] [--wave NAME]",
+		short: "Let releases start in spite of freezes and Windows",
+		long: `Let releases start in spite of freezes and Windows, of a unit or a folder. Gates and
+pauses hold them as before. It ends by itself: --for or --until is required, and so is
+--reason. swell unexempt ends it before.`,
+		example: "  swell exempt services/shop/cart --for 2h --reason \"the fix of incident 42\""})
+}
+
+func unexemptCommand(in *invocation) *cobra.Command {
+	return orderCommand(in, orderVerb{verb: order.Unexempt, short: "End exceptions from freezes and Windows",
+		long:    `End the exceptions of what is named and of what lies within it; with --all, every one.`,
+		example: "  swell unexempt services/shop/cart"})
+}
+
 func reconcileCommand(in *invocation) *cobra.Command {
 	return orderCommand(in, orderVerb{verb: order.Reconcile, short: "Look at Git, at the clusters and for drift now",
 		long:    `Look at Git, at kubeconfigs and clusters, and for drift now, and not when it is time.`,
@@ -119,11 +149,12 @@ func orderCommand(in *invocation, v orderVerb) *cobra.Command {
 	}
 	file := configPath{in: in}
 	var until time.Time
+	var yes bool
 	r := serve.Request{Verb: v.verb}
 	cmd := &cobra.Command{
 		Use:     v.command + " " + v.about + " --config FILE",
 		Short:   v.short,
-		Long:    v.long + orderHelp,
+		Long:    v.long + v.help(),
 		Example: v.example,
 		Args:    arguments(0, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -131,27 +162,57 @@ func orderCommand(in *invocation, v orderVerb) *cobra.Command {
 				return errors.New("--for and --until: want one of them")
 			}
 			r.About, r.Until = args, until
-			return runOrder(cmd, file, r)
+			return runOrder(cmd, file, r, yes || !v.lists)
 		},
 	}
-	configFlag(cmd, &file)
+	daemonFlags(cmd, &file)
 	scopeFlags(cmd, &r)
+	if v.lists {
+		yesFlag(cmd, &yes)
+	}
+	if v.verb == order.Rollback {
+		cmd.Flags().StringVar(&r.To, "to", "", "the commit, or the beginning of its hash, or the number of the rollout that is put back")
+	}
 	if v.verb.Stands() {
-		now := time.Now()
-		cmd.Flags().Var(&endFlag{&until, func(text string) (time.Time, error) { return afterDuration(now, text) }}, "for", "how long it is in force, like 90m or 7d; without it, until it is ended")
+		now, endless := time.Now(), "; without an end, until it is ended"
+		if v.verb == order.Exempt {
+			endless = ""
+		}
+		cmd.Flags().Var(&endFlag{&until, func(text string) (time.Time, error) { return afterDuration(now, text) }}, "for", "how long it is in force, like 90m or 7d"+endless)
 		cmd.Flags().Var(&endFlag{&until, parseTime}, "until", "when it ends by itself: RFC 3339, or local time like \"2026-12-27 06:00\"")
 	}
 	return cmd
 }
 
-// runOrder gives an order, and says what became of it.
-func runOrder(cmd *cobra.Command, file configPath, r serve.Request) error {
+// help returns the text that all verbs have in common.
+func (v *orderVerb) help() string {
+	if v.lists {
+		return orderHelp + listHelp + orderCodes
+	}
+	return orderHelp + orderCodes
+}
+
+// runOrder gives an order, and says its outcome. Unless yes is set, one that does much
+// is listed first.
+func runOrder(cmd *cobra.Command, file configPath, r serve.Request, yes bool) (err error) {
+	if !yes {
+		if r.Expect, err = listEffects(cmd, file, r); err != nil {
+			return err
+		}
+	}
 	r.IdempotencyKey = rand.Text()
+	once, last := !r.Verb.Stands() && r.Verb.Ends() == "", int64(-1)
+	if once { // so that there is an outcome to wait for
+		last = lastEvent(cmd.Context(), file)
+	}
 	given, running, err := giveOrder(cmd, file, r)
 	if err != nil {
 		return err
 	}
 	told(cmd.ErrOrStderr(), &given, running)
+	if running && once {
+		reportOutcome(cmd, file, &given.Order, last)
+	}
 	return nil
 }
 
@@ -185,7 +246,9 @@ func told(w io.Writer, given *serve.Given, running bool) {
 }
 
 // isCalled is what something is called that an order is in force for.
-var isCalled = map[order.Verb]string{order.Pause: "paused", order.Freeze: "frozen", order.Mask: "masked", order.Retire: "retired"}
+var isCalled = map[order.Verb]string{
+	order.Pause: "paused", order.Freeze: "frozen", order.Mask: "masked", order.Retire: "retired", order.Exempt: "exempt",
+}
 
 // heldBack is what does not happen while an order is in force.
 var heldBack = map[order.Verb]string{order.Pause: "nothing is released or put back", order.Freeze: "no release starts", order.Mask: "nothing is written"}

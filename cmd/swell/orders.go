@@ -35,7 +35,7 @@ Exit codes: 0 listed, 2 the state could not be read.`,
 			})
 		},
 	}
-	configFlag(cmd, &file)
+	daemonFlags(cmd, &file)
 	outputFlag(cmd, &output, listingFormats...)
 	return cmd
 }
@@ -68,7 +68,7 @@ func clearCommand(in *invocation) *cobra.Command {
 }
 
 func retireCommand(in *invocation) *cobra.Command {
-	return orderCommand(in, orderVerb{verb: order.Retire, command: "retire", about: "TARGET | CLUSTER", short: "Empty a target or a cluster",
+	return orderCommand(in, orderVerb{verb: order.Retire, lists: true, command: "retire", about: "TARGET | CLUSTER", short: "Empty a target or a cluster",
 		long: `Remove all that swell has on a target or in a cluster, whatever Git wants there. Deletions
 above the guard wait for swell approve. swell target restore ends it. --reason is
 required.`,

@@ -45,11 +45,12 @@ var marks = map[status.Standing]mark{
 	status.Healthy: {'+', colorGood}, status.Progressing: {'~', colorMove}, status.Pending: {'.', ""}, status.Failed: {'x', colorBad},
 	status.Fight: {'!', colorBad}, status.Drifted: {'d', colorWait}, status.Unreachable: {'?', colorWait}, status.Unavailable: {'u', colorWait},
 	status.Masked: {'m', colorWait}, status.Waiting: {'w', colorWait}, status.Leaving: {'-', colorMove}, status.Empty: {'e', colorWait},
+	status.Degraded: {'g', colorBad}, status.Leftovers: {'l', colorWait},
 }
 
 // drawn are the states in the order of the legend, the worst first.
-var drawn = []status.Standing{status.Failed, status.Fight, status.Drifted, status.Unreachable, status.Unavailable, status.Masked, status.Waiting, status.Leaving,
-	status.Empty, status.Pending, status.Progressing, status.Healthy}
+var drawn = []status.Standing{status.Failed, status.Degraded, status.Fight, status.Drifted, status.Unreachable, status.Unavailable,
+	status.Masked, status.Leftovers, status.Waiting, status.Leaving, status.Empty, status.Pending, status.Progressing, status.Healthy}
 
 func markOf(is status.Standing) mark {
 	if m, ok := marks[is]; ok {
@@ -61,7 +62,8 @@ func markOf(is status.Standing) mark {
 // standingColor is that of the state of a unit.
 func standingColor(is status.Standing) string {
 	switch is {
-	case status.Held, status.RollingBack, status.RolledBack, status.Failed, status.Fight, status.Quarantined, status.Blocked:
+	case status.Held, status.RollingBack, status.RolledBack, status.Failed, status.Fight, status.Quarantined,
+		status.Stopped, status.Blocked:
 		return colorBad
 	case status.Done, status.Healthy:
 		return colorGood
@@ -92,7 +94,7 @@ func (p *picture) lines() []string {
 			legend = nil
 		}
 		free := p.height - len(lines) - len(legend)
-		if most = min(mostEvents, max(leastEvents, free-p.inFull(p.rollouts))); p.height < roomForLegend {
+		if most = min(mostEvents, max(leastEvents, free-p.inFull(p.rollouts, free))); p.height < roomForLegend {
 			most = 0
 		}
 		room = max(1, free-min(most, len(p.events)))
@@ -112,15 +114,64 @@ func (p *picture) lines() []string {
 // narrowestPainted is the least width that has colours.
 const narrowestPainted = 20
 
-// inFull is how many lines units take with a line for each wave.
-func (p *picture) inFull(shown []status.UnderWay) (n int) {
+// inFull returns how many lines units take with a line for each wave and all that they wait
+// for. It counts no further than to one more than most.
+func (p *picture) inFull(shown []status.UnderWay, most int) (n int) {
 	for i := range shown {
-		n += 1 + len(shown[i].Cells)
-		if shown[i].Waits != "" {
-			n++
+		if n += 1 + len(shown[i].Cells) + len(p.waitLines(&shown[i])); n > most {
+			return most + 1
 		}
 	}
 	return n
+}
+
+// withWaits is [picture.inFull] without the waves.
+func (p *picture) withWaits(shown []status.UnderWay, most int) (n int) {
+	for i := range shown {
+		if n += 1 + len(p.waitLines(&shown[i])); n > most {
+			return most + 1
+		}
+	}
+	return n
+}
+
+// waitIndent stands before what a unit waits for.
+const waitIndent = "  "
+
+// waitLines are all that a unit waits for, in as many lines as that takes.
+func (p *picture) waitLines(u *status.UnderWay) (lines []string) {
+	columns := p.width - len(waitIndent)
+	if u.Waits == "" || columns < 1 {
+		return nil
+	}
+	for _, line := range wrapped(u.Waits, columns) {
+		lines = append(lines, p.painted(waitIndent+line, colorDim))
+	}
+	return lines
+}
+
+// wrapped folds a text, also within words that are longer than a line.
+func wrapped(text string, columns int) (lines []string) {
+	for _, line := range fold(visible(text), columns) {
+		for cellWidth(line) > columns {
+			head := fitting(line, columns)
+			lines, line = append(lines, head), line[len(head):]
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// fitting is as much of a text as fits into so many columns, one character at least.
+func fitting(text string, columns int) string {
+	width := 0
+	for i, r := range text {
+		_, n := glyph(r, width)
+		if width += n; width > columns && i > 0 {
+			return text[:i]
+		}
+	}
+	return text
 }
 
 // shortened is a text in so many columns at most.
@@ -205,7 +256,7 @@ func (p *picture) units(room int) []string {
 		left = len(shown) - (room - 1)
 		shown = shown[:room-1]
 	}
-	waves, waits := p.inFull(shown) <= room, len(shown)*2 <= room
+	waves, whole, waits := p.inFull(shown, room) <= room, p.withWaits(shown, room) <= room, len(shown)*2 <= room
 	names, words := p.columns(shown)
 	var lines []string
 	for i := range shown {
@@ -213,7 +264,11 @@ func (p *picture) units(room int) []string {
 		rest := p.width - names - words - 2
 		line := pad(string(u.Unit), names) + " " + p.painted(pad(string(u.Status), words), standingColor(u.Status)) + " "
 		if waves {
-			line += shortened(fmt.Sprintf("%s  %d/%d  since %s", waveText(u), u.Done, u.Targets, roundly(p.now.Sub(u.Since))), rest)
+			text := fmt.Sprintf("%s  %d/%d", waveText(u), u.Done, u.Targets)
+			if !u.Since.IsZero() {
+				text += "  since " + roundly(p.now.Sub(u.Since))
+			}
+			line += shortened(text, rest)
 		} else {
 			line += p.waves(u, rest)
 		}
@@ -221,8 +276,11 @@ func (p *picture) units(room int) []string {
 		if waves {
 			lines = append(lines, p.waveLines(u)...)
 		}
-		if waits && u.Waits != "" && p.width > 2 {
-			lines = append(lines, p.painted("  "+shortened(u.Waits, p.width-2), colorDim))
+		switch {
+		case whole:
+			lines = append(lines, p.waitLines(u)...)
+		case waits && u.Waits != "" && p.width > len(waitIndent):
+			lines = append(lines, p.painted(waitIndent+shortened(u.Waits, p.width-len(waitIndent)), colorDim))
 		}
 	}
 	if left > 0 {
@@ -395,7 +453,12 @@ func (p *picture) eventLines(most int) (lines []string) {
 				about = append(about, name)
 			}
 		}
-		lines = append(lines, shortened(fmt.Sprintf("%s %s %s", e.Time.UTC().Format(clockLayout), strings.Join(about, " "), what), p.width))
+		line := fmt.Sprintf("%s %s %s", e.Time.UTC().Format(clockLayout), strings.Join(about, " "), what)
+		if p.height == 0 { // nobody scrolls a terminal away
+			lines = append(lines, wrapped(line, p.width)...)
+			continue
+		}
+		lines = append(lines, shortened(line, p.width))
 	}
 	return lines
 }

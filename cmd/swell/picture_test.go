@@ -17,6 +17,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/status"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -90,6 +91,7 @@ func pictures() map[string]*picture {
 		"narrow-20x24": {rollouts: append(few, odd...), events: pictureEvents(), now: frozen, width: 20, height: 24},
 		"many-80x24":   {rollouts: many, events: pictureEvents(), now: frozen, width: 80, height: 24},
 		"none":         {events: pictureEvents()[:1], now: frozen, width: 80, height: 24, note: "the daemon does not answer since 12:05:00: waiting for it"},
+		"pipe-80":      {rollouts: few, events: pictureEvents(), now: frozen, width: 80},
 		"tiny-5x3":     {rollouts: few, events: pictureEvents(), now: frozen, width: 5, height: 3},
 	}
 }
@@ -164,5 +166,33 @@ func TestStatesHaveLetters(t *testing.T) {
 	}
 	if len(drawn) != len(marks) {
 		t.Errorf("%s in the legend, %d have letters", document.Count(len(drawn), "state"), len(marks))
+	}
+}
+
+// TestAllTargetsCount: no state that a target can be in is left out where targets are counted.
+func TestAllTargetsCount(t *testing.T) {
+	unit := &rollout.Unit{Rollout: &rollout.Rollout{Status: rollout.Done, Spec: config.Rollout{Waves: []config.Wave{{Name: "all"}}}},
+		Targets: map[config.TargetName]*rollout.Target{
+			"ill":  {Wanted: "d", Applied: "d", Good: "d", Trouble: rollout.TroubleFailed},
+			"left": {Wanted: "d", Applied: "d", Good: "d", Health: rollout.HealthGood, Left: "no right"},
+		}}
+	var states []status.Standing
+	for _, target := range status.Of(unit, status.Known{}).Targets {
+		states = append(states, target.Status)
+	}
+	if text, _ := (&picture{}).counts(states); text != "1g 1l" {
+		t.Errorf("%v: %q", states, text)
+	}
+}
+
+// TestNoTime: a rollout of which nobody knows the beginning has none in texts.
+func TestNoTime(t *testing.T) {
+	u := under("shop/cart", status.Progressing, 1, "canary 1~")
+	u.Since = time.Time{}
+	lines := (&picture{rollouts: []status.UnderWay{u}, now: describedAt, width: 80}).lines()
+	w := &describer{d: &status.Description{UnderWay: u, Now: describedAt}, width: 80}
+	w.head()
+	if text := strings.Join(lines, "\n") + w.text.String(); strings.Contains(text, "since") {
+		t.Error(text)
 	}
 }

@@ -72,7 +72,7 @@ would be taken from it, or the state could not be read.`,
 			})
 		},
 	}
-	configFlag(cmd, &file)
+	daemonFlags(cmd, &file)
 	outputFlag(cmd, &output, formatText, formatJSON, formatYAML)
 	cmd.Flags().BoolVar(&all, "all", false, "show every unit and every target by name")
 	return cmd
@@ -118,7 +118,7 @@ func revisions(src *source.Source, branch string) func(string) (config.Commit, e
 // planners opens what makes plans where no daemon does.
 func planners(settings *config.Daemon) func() (*sync.Planner, func(), error) {
 	return func() (*sync.Planner, func(), error) {
-		src, kept, err := openCommits(settings)
+		src, kept, err := openCommits(settings, "")
 		if err != nil {
 			return nil, nil, err
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/sync"
 	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/store"
 )
 
 // planWriter writes a forecast for people.
@@ -279,14 +280,21 @@ func (w *planWriter) deletions() {
 		if n := len(reasons) - 1; n > 0 {
 			more = fmt.Sprintf(" (and %s)", document.Count(n, "other reason"))
 		}
-		w.line(2, "plan %s: %s of %s: %s%s", d.Digest.Short(), document.Count(len(d.Deletions), "object"), wholeFleet(d.Unit), d.Deletions[0].Why, more)
+		forgets := store.Forgets(d.Deletions)
+		text := planText(len(d.Deletions), d.Unit, forgets)
+		if forgets == "" { // else the text is the reason
+			text += ": " + d.Deletions[0].Why + more
+		}
+		w.line(2, "plan %s: %s", d.Digest.Short(), text)
 	}
 }
 
 func (w *planWriter) commands() {
 	deletions := 0
 	for _, d := range w.f.Deletions {
-		deletions += len(d.Deletions)
+		if store.Forgets(d.Deletions) == "" {
+			deletions += len(d.Deletions)
+		}
 	}
 	gates := len(w.f.Approvals())
 	switch {

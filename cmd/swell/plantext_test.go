@@ -71,7 +71,7 @@ services/db: goes on, rollout careful
 stays as it is:
   services/bad: services/bad/x.yaml:1:1: no
 deletions that wait for approval:
-  plan e1e1e1e1: 2 objects of services/db: too many (and 1 other reason)
+  plan e1e1e1e1: 2 deletions of services/db: too many (and 1 other reason)
 -> swell approve --plan d1d1d1d1: approves 200 gates and 2 deletions
 `
 	if diff := cmp.Diff(want, write(&planWriter{f: largeForecast(), width: 140})); diff != "" {

@@ -45,7 +45,7 @@ func previewerCommand(in *invocation) *cobra.Command {
 			if err := questions.Decode(&is); err != nil {
 				return fmt.Errorf("the daemon starts this by itself: %w", err)
 			}
-			parsed, err := parseConfiguration(configPath{in, is.File}, is.Content)
+			parsed, err := parseConfiguration(configPath{in: in, name: is.File}, is.Content)
 			if err != nil {
 				return err
 			}

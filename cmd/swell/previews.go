@@ -15,6 +15,7 @@ import (
 	gosync "sync"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/smallfile"
 	"github.com/swell-sh/swell/sync"
 	"github.com/swell-sh/swell/sync/announce"
 	"github.com/swell-sh/swell/sync/forge"
@@ -61,7 +62,7 @@ func explainForge(err error) error {
 }
 
 func readToken(file string) (string, error) {
-	content, err := os.ReadFile(file)
+	content, err := smallfile.Read(file)
 	if err != nil {
 		return "", fmt.Errorf("spec.previews.forge.tokenFile: %w", err)
 	}

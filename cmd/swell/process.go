@@ -138,7 +138,11 @@ func (p *process) open(ctx context.Context, is configuration) (*openDaemon, erro
 	if err := p.pulse.listen(is.Health.Listen); err != nil {
 		return nil, err
 	}
-	src, kept, err := openCommits(is.Daemon)
+	last, err := p.state.Brought()
+	if err != nil {
+		return nil, err
+	}
+	src, kept, err := openCommits(is.Daemon, last.Commit)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +159,13 @@ func (p *process) open(ctx context.Context, is configuration) (*openDaemon, erro
 		Compiler: render.Compiler{Cache: kept, Version: buildID(), Checkers: runner.Until(ctx), Charts: new(helm.Renderer)}, Observe: func(r sync.Record, state *rollout.State) {
 			p.pulse.beat(r, state)
 			beyond.observe(r, state)
-		}, Conditions: func() map[string]string { return beyond.conditions() }})
+		}, Conditions: func() map[string]string {
+			conditions := beyond.conditions()
+			if lost := p.state.LostLog(); lost != "" {
+				conditions[store.AboutState] = lost
+			}
+			return conditions
+		}})
 	if err != nil {
 		d.close()
 		return nil, err

@@ -44,8 +44,14 @@ Each rule says which feature it is for. These features may be left out by --with
            which kinds it could not list
   tree     swell tree
 
+--stuck-pods adds the right to delete pods where there are StatefulSets. One whose pods
+start in order never replaces a pod that does not get ready, also when a bad release was
+rolled back. With the right, swell deletes such a pod if it never was ready; without it,
+swell status names the command. --all has the right anyway.
+
 Exit codes: 0 printed, 1 some units have problems and are left out, 2 not printed.`,
 		Example: `  swell rbac --cluster sas-1 --account swell/swell | kubectl --context sas-1 apply -f -
+  swell rbac --cluster sas-1 --stuck-pods
   swell rbac --all --without tree,facts
   swell rbac -o table`,
 		Args: arguments(0, 1),
@@ -98,6 +104,7 @@ Exit codes: 0 printed, 1 some units have problems and are left out, 2 not printe
 	cmd.Flags().StringVar(&o.lease, "lease-namespace", config.DefaultLeaseNamespace, "lease.namespace of the daemon's configuration")
 	cmd.Flags().StringSliceVar(&o.without, "without", nil, "features to leave out")
 	cmd.Flags().BoolVar(&o.all, "all", false, "rights to apply every kind")
+	cmd.Flags().BoolVar(&o.stuckPods, "stuck-pods", false, "the right to delete pods that a StatefulSet waits for and never replaces")
 	return cmd
 }
 
@@ -105,7 +112,7 @@ Exit codes: 0 printed, 1 some units have problems and are left out, 2 not printe
 type rbacOptions struct {
 	clusters, without      []string
 	account, lease, output string
-	all                    bool
+	all, stuckPods         bool
 }
 
 // read checks the flags.
@@ -116,6 +123,7 @@ func (o *rbacOptions) read() (options rbac.Options, err error) {
 	if options.LeaseNamespace = o.lease; !document.IsLabel(o.lease) {
 		return options, fmt.Errorf("--lease-namespace %q: want the name of a namespace", o.lease)
 	}
+	options.StuckPods = o.stuckPods
 	var known []string
 	for _, feature := range rbac.Optional() {
 		known = append(known, string(feature))

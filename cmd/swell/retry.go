@@ -17,6 +17,7 @@ import (
 func retryCommand(in *invocation) *cobra.Command {
 	file := configPath{in: in}
 	var output string
+	var yes bool
 	r := serve.Request{Verb: order.Retry}
 	cmd := &cobra.Command{
 		Use:   "retry " + whatAbout + " --config FILE",
@@ -27,7 +28,7 @@ rolled back, bundles in quarantine, and unreachable or unavailable targets.
 Else tell the daemon to try again. The quarantine of the units is cleared, a failed
 rollout starts again at its first wave, and a waiting attempt is due at once. A target
 or a cluster selects the units that are there. The daemon also fetches from Git and asks
-the clusters again.` + orderHelp,
+the clusters again.` + (&orderVerb{lists: true}).help(),
 		Example: `  swell retry
   swell retry services/shop/cart --reason "the registry is back"
   swell retry sas-1/rz00a
@@ -43,12 +44,13 @@ the clusters again.` + orderHelp,
 					return retryListing(all).write(cmd.OutOrStdout(), output)
 				})
 			}
-			return runOrder(cmd, file, r)
+			return runOrder(cmd, file, r, yes)
 		},
 	}
-	configFlag(cmd, &file)
+	daemonFlags(cmd, &file)
 	outputFlag(cmd, &output, listingFormats...)
 	scopeFlags(cmd, &r)
+	yesFlag(cmd, &yes)
 	return cmd
 }
 

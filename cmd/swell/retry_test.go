@@ -47,7 +47,7 @@ swell: hint: swell get units and swell get targets list them
 		{"retry services/shop/ --reason because", 0, "\nswell: retry of services/shop ordered: the daemon does not run: it takes it up when it starts\n"},
 		{"retry sas/a", 0, "\nswell: retry of sas/a ordered: the daemon does not run: it takes it up when it starts\n"},
 		{"retry vla", 0, "\nswell: retry of vla ordered: the daemon does not run: it takes it up when it starts\n"},
-		{"retry --all", 0, "\nswell: retry of everything ordered: the daemon does not run: it takes it up when it starts\n"},
+		{"retry --all --yes", 0, "\nswell: retry of everything ordered: the daemon does not run: it takes it up when it starts\n"},
 	} {
 		var out bytes.Buffer
 		args := append(strings.Fields(c.args), "-c", file)

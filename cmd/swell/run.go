@@ -106,15 +106,19 @@ func durationsAsText(_ []string, a slog.Attr) slog.Attr {
 // readDaemonConfig reads the daemon's configuration; all problems are in the
 // error, one a line.
 func readDaemonConfig(file configPath) (*config.Daemon, error) {
+	if file.socket != "" { // of a daemon whose configuration cannot be read, or is elsewhere
+		return &config.Daemon{API: config.API{Socket: file.in.path(file.socket)}}, nil
+	}
 	is, err := readConfiguration(file)
 	return is.Daemon, err
 }
 
-// openCommits opens where a daemon has commits, and what it rendered of them.
-func openCommits(settings *config.Daemon) (*source.Source, *cache.Cache, error) {
+// openCommits opens where a daemon has commits, and what it rendered of them. The branch must
+// go on from the commit that was followed, where one was.
+func openCommits(settings *config.Daemon, followed config.Commit) (*source.Source, *cache.Cache, error) {
 	repo := settings.Repository
 	src, err := source.Open(source.Config{
-		URL: repo.URL, Branch: repo.Branch, Dir: filepath.Join(settings.State, "git"), AllowRewind: repo.AllowRewind,
+		URL: repo.URL, Branch: repo.Branch, Dir: filepath.Join(settings.State, "git"), AllowRewind: repo.AllowRewind, Followed: followed,
 		Auth: source.Auth{Username: repo.Username, TokenFile: repo.TokenFile, SSHKeyFile: repo.SSHKeyFile, KnownHostsFile: repo.KnownHostsFile},
 	})
 	if err != nil {

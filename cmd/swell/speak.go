@@ -68,7 +68,7 @@ func isGone(err error) bool {
 func giveOrder(cmd *cobra.Command, file configPath, r serve.Request) (given serve.Given, running bool, err error) {
 	settings, err := readDaemonConfig(file)
 	if err != nil {
-		return given, false, err
+		return given, false, withoutConfiguration(err)
 	}
 	return speak(cmd.Context(), settings,
 		func(c *serve.Client) (serve.Given, error) { return c.Give(cmd.Context(), r) },
@@ -77,10 +77,11 @@ func giveOrder(cmd *cobra.Command, file configPath, r serve.Request) (given serv
 			if err != nil {
 				return given, err
 			}
-			o, err := serve.View{Store: s}.Resolve(cmd.Context(), r, whoami(file.in, settings), time.Now())
-			if err := errors.Join(err, s.Close()); err != nil {
+			given, err = serve.View{Store: s}.Prepare(cmd.Context(), r, whoami(file.in, settings), time.Now())
+			if err := errors.Join(err, s.Close()); err != nil || r.DryRun {
 				return given, err
 			}
+			o := given.Order
 			err = store.Alone(cmd.Context(), settings.State, func(tx *store.Tx) (err error) {
 				given, err = serve.Give(tx, o, r.IdempotencyKey)
 				return err
@@ -90,12 +91,12 @@ func giveOrder(cmd *cobra.Command, file configPath, r serve.Request) (given serv
 }
 
 // judge approves or rejects a plan or a gate.
-func judge(cmd *cobra.Command, file configPath, j serve.Judge) error {
+func judge(cmd *cobra.Command, file configPath, j serve.Judge) (done serve.Judgement, err error) {
 	settings, err := readDaemonConfig(file)
 	if err != nil {
-		return err
+		return done, err
 	}
-	_, _, err = speak(cmd.Context(), settings,
+	done, _, err = speak(cmd.Context(), settings,
 		func(c *serve.Client) (serve.Judgement, error) { return c.Judge(cmd.Context(), j) },
 		func() (done serve.Judgement, err error) {
 			s, err := openState(file.in, settings)
@@ -105,7 +106,7 @@ func judge(cmd *cobra.Command, file configPath, j serve.Judge) error {
 			defer s.Close()
 			return serve.View{Store: s}.Judge(cmd.Context(), j, whoami(file.in, settings), time.Now(), alone(settings))
 		})
-	return err
+	return done, err
 }
 
 // alone writes to a state that no daemon is at work on.

@@ -47,7 +47,7 @@ var (
 func asking(cmd *cobra.Command, file configPath, ask func(teller) error) error {
 	settings, err := readDaemonConfig(file)
 	if err != nil {
-		return err
+		return withoutConfiguration(err)
 	}
 	client, err := serve.Dial(cmd.Context(), settings.API.Socket)
 	if err == nil {
@@ -55,7 +55,7 @@ func asking(cmd *cobra.Command, file configPath, ask func(teller) error) error {
 		if err = ask(client); !isGone(err) {
 			return err
 		}
-	} else if !errors.Is(err, serve.ErrNobody) {
+	} else if !errors.Is(err, serve.ErrNobody) && !errors.Is(err, serve.ErrSilent) {
 		return err
 	}
 	s, err := openState(file.in, settings)
@@ -63,9 +63,13 @@ func asking(cmd *cobra.Command, file configPath, ask func(teller) error) error {
 		return err
 	}
 	defer s.Close()
-	running, err := isSilent(cmd.Context(), s)
+	client, running, err := awaitDaemon(cmd.Context(), s, settings.API.Socket)
 	if err != nil {
 		return err
+	}
+	if client != nil {
+		defer client.Close()
+		return ask(client)
 	}
 	err = ask(serve.View{Store: s, Planner: planners(settings), Silent: running})
 	var code exit
@@ -80,27 +84,45 @@ func asking(cmd *cobra.Command, file configPath, ask func(teller) error) error {
 	return err
 }
 
-// silentFor is how long a state has to be in use for a daemon that does not answer. One that
-// ends, and a process that is being started, hold the lock for a moment more.
-const silentFor = time.Second
+// withoutConfiguration tells that a daemon which runs is reached without its configuration,
+// where that has a problem.
+func withoutConfiguration(err error) error {
+	var other hinted
+	if errors.As(err, &other) {
+		return err
+	}
+	return hinted{err, "a daemon that runs goes on with what it read before: --socket, the swell.sock in its state folder, reaches it"}
+}
 
-// isSilent says that a daemon is at work on a state, and goes on to be.
-func isSilent(ctx context.Context, s *store.Store) (bool, error) {
+// awaitDaemon waits for a daemon that is at work on the state, and does not answer: one that
+// begins or ends has the state's lock for a while. client is nil where none answers by the end
+// of [speakPatience]; isSilent says that one has the state all the same.
+func awaitDaemon(ctx context.Context, s *store.Store, socket string) (client *serve.Client, isSilent bool, err error) {
 	for began := time.Now(); ; {
 		running, err := s.InUse()
-		if !running || err != nil || time.Since(began) > silentFor {
-			return running, err
+		if !running || err != nil {
+			return nil, false, err
+		}
+		if client, err = serve.Dial(ctx, socket); err == nil {
+			return client, false, nil
+		}
+		if !errors.Is(err, serve.ErrNobody) || time.Since(began) > speakPatience {
+			return nil, true, nil
 		}
 		select {
 		case <-ctx.Done():
-			return running, ctx.Err()
-		case <-time.After(silentFor / 10):
+			return nil, true, ctx.Err()
+		case <-time.After(speakPause):
 		}
 	}
 }
 
 // openState opens the state of the daemon with that configuration for reading.
 func openState(in *invocation, settings *config.Daemon) (*store.Store, error) {
+	if settings.State == "" {
+		err := fmt.Errorf("no daemon answers at %s", in.shown(settings.API.Socket))
+		return nil, hinted{err, "without --socket, the state is read that the configuration names"}
+	}
 	s, err := store.OpenReadOnly(settings.State)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, hinted{fmt.Errorf("%s: no state yet", in.shown(settings.State)), "swell run creates it"}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/serve"
 	"github.com/swell-sh/swell/sync/status"
@@ -27,8 +26,8 @@ func statusCommand(in *invocation) *cobra.Command {
 		Long: `Show every unit, or the units below a folder: its state in one word, the commit that
 its targets hold, the number of healthy targets, and the reason when it is not done.
 When several words are true, the first of this list is shown: held, rolling back,
-rolled back, failed, degraded, fight, quarantined, blocked, drifted, empty, approval,
-unreachable, unavailable, masked, leftovers, waiting, progressing, done.
+rolled back, failed, degraded, fight, quarantined, stopped, blocked, drifted, empty,
+approval, unreachable, unavailable, masked, leftovers, waiting, progressing, done.
 
 Then come conditions of the whole fleet: why a newer commit is not known or not
 taken, why a new unit is not released, clusters that cannot be reached, deletions that
@@ -54,7 +53,7 @@ it is not known, 2 the state could not be read.`,
 			})
 		},
 	}
-	configFlag(cmd, &file)
+	daemonFlags(cmd, &file)
 	outputFlag(cmd, &output, listingFormats...)
 	return cmd
 }
@@ -85,7 +84,7 @@ func fleetLines(f *serve.Fleet) (lines []string) {
 	}
 	for _, p := range f.Plans {
 		plan := store.Plan{Digest: object.Digest(p.Plan), Rejected: p.Rejected}
-		lines = append(lines, fmt.Sprintf("plan %s: %s of %s pending since %s: %s", p.Plan, document.Count(p.Deletions, "deletion"), wholeFleet(p.Unit), fullTime(p.Since), plan.Ask()))
+		lines = append(lines, fmt.Sprintf("plan %s: %s pending since %s: %s", p.Plan, planText(p.Deletions, p.Unit, p.Forgets), fullTime(p.Since), plan.Ask()))
 	}
 	for _, ask := range f.Asks {
 		lines = append(lines, fmt.Sprintf("gate %s: wave %s of %s waits for approval since %s: swell approve %s", ask.Digest.Short(), ask.Wave, ask.Unit, fullTime(ask.Since), ask.Digest.Short()))

@@ -66,7 +66,7 @@ read.`,
 			})
 		},
 	}
-	configFlag(cmd, &file)
+	daemonFlags(cmd, &file)
 	targetFlag(cmd, &target)
 	outputFlag(cmd, &output, formatTable, formatName, formatJSON, formatYAML)
 	return cmd

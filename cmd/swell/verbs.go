@@ -87,6 +87,8 @@ Exit codes: 0 listed, 2 the state could not be read.`,
 		unmaskCommand(in),
 		freezeCommand(in),
 		thawCommand(in),
+		exemptCommand(in),
+		unexemptCommand(in),
 		reconcileCommand(in),
 		group("quarantine list|clear", "List the bundles that failed before, or let them be released again",
 			`A bundle that failed is not released again until another commit brings another one, or

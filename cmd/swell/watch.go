@@ -31,8 +31,9 @@ func watchCommand(in *invocation) *cobra.Command {
 		Short: "Show the rollouts under way as they go on",
 		Long: `Show a live picture of the rollouts under way, the worst first: a line for each unit, with
 a letter for each target, wave by wave; where they do not fit, the numbers of targets by
-state. Then come the letters' meaning and the newest events. It follows the daemon over
-its socket, and connects again when the daemon starts again. Ctrl-C ends it.
+state. What a unit waits for is shown as a whole where there is room. Then come the letters'
+meaning and the newest events. It follows the daemon over its socket, and connects again
+when the daemon starts again. Ctrl-C ends it.
 
 Where the output is no terminal, or with --once, print one picture and end; where no
 daemon runs, of its last state. Colours are used on a terminal unless NO_COLOR is set.
@@ -53,7 +54,7 @@ Exit codes: 0 ended, 2 there is no such unit or target, or the state could not b
 			return w.run(cmd.Context(), file)
 		},
 	}
-	configFlag(cmd, &file)
+	daemonFlags(cmd, &file)
 	cmd.Flags().BoolVar(&once, "once", false, "print one picture and end")
 	return cmd
 }
@@ -194,7 +195,12 @@ func (w *watcher) follow(ctx context.Context, socket string) error {
 			w.mu.Unlock()
 			return err
 		}
-		if w.is.note == "" && ctx.Err() == nil {
+		var theirs *serve.Error
+		switch {
+		case ctx.Err() != nil, errors.Is(err, io.EOF):
+		case errors.As(err, &theirs):
+			w.is.note = theirs.Detail + "; trying again"
+		case w.is.note == "":
 			w.is.note = "the daemon does not answer since " + time.Now().UTC().Format(clockLayout) + ": waiting for it"
 		}
 		w.mu.Unlock()

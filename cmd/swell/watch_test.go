@@ -88,7 +88,7 @@ func TestWatch(t *testing.T) {
 	if err := os.WriteFile(file, fmt.Appendf(nil, "apiVersion: swell.sh/v1\nkind: Daemon\nmetadata: {name: x}\nspec: {repository: {url: %s}, state: %s}\n", dir, state), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	settings, err := readDaemonConfig(configPath{ofProcess(), file})
+	settings, err := readDaemonConfig(configPath{in: ofProcess(), name: file})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestWatch(t *testing.T) {
 			defer out.mu.Unlock()
 			return out.size[0], out.size[1], nil
 		}}
-		go func() { over <- w.run(ctx, configPath{ofProcess(), file}) }()
+		go func() { over <- w.run(ctx, configPath{in: ofProcess(), name: file}) }()
 		return cancel, over
 	}
 	end, over := begin()
@@ -186,8 +186,24 @@ func TestWatchOfAnothersDaemon(t *testing.T) {
 	defer cancel()
 	if os.Getuid() != 0 { // root passes every folder
 		w := &watcher{is: picture{unknown: true}, out: io.Discard, size: func() (int, int, error) { return 80, 24, nil }}
-		if err := w.run(ctx, configPath{ofProcess(), file}); !errors.Is(err, fs.ErrPermission) {
+		if err := w.run(ctx, configPath{in: ofProcess(), name: file}); !errors.Is(err, fs.ErrPermission) {
 			t.Errorf("watch: %v", err)
+		}
+	}
+}
+
+// TestWaitsFor: a connection whose time is over is taken up without a word, and whoever is
+// refused is told why.
+func TestWaitsFor(t *testing.T) {
+	full := &serve.Error{}
+	full.Status, full.Detail = 503, "64 clients watch already"
+	for want, err := range map[string]error{
+		"":                                       fmt.Errorf("swell.sock: %w", io.EOF),
+		"64 clients watch already; trying again": fmt.Errorf("x: %w", full),
+		"the daemon does not answer; waiting for it": serve.ErrNobody,
+	} {
+		if got := waitsFor(err); got != want {
+			t.Errorf("%v: got %q, want %q", err, got, want)
 		}
 	}
 }

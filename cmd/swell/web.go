@@ -11,7 +11,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/smallfile"
 	"github.com/swell-sh/swell/sync/forge"
 	"github.com/swell-sh/swell/sync/preview"
 )
@@ -193,7 +193,7 @@ func (w *web) secret() ([]byte, error) {
 	if w.settings.HookSecretFile == "" {
 		return nil, errors.New("spec.web.hookSecretFile: missing: nobody can prove a webhook")
 	}
-	secret, err := os.ReadFile(w.settings.HookSecretFile)
+	secret, err := smallfile.Read(w.settings.HookSecretFile)
 	if err != nil {
 		return nil, fmt.Errorf("spec.web.hookSecretFile: %w", err)
 	}

@@ -45,6 +45,8 @@ const (
 	Forgotten Action = "forgotten"
 	// Left: it stays for now, because it is not known yet which unit wants it.
 	Left Action = "left"
+	// Skipped: it is a hook that does not run at this release.
+	Skipped Action = "skipped"
 )
 
 // Outlook says what the daemon makes of a difference. A nil function adds nothing.
@@ -64,6 +66,8 @@ type Outlook struct {
 	// Gone says what becomes of an object that head's bundle does not have, and why;
 	// no action where another bundle takes it over.
 	Gone func(object.UnitTarget, *object.Object) (Action, string)
+	// Skips says why a hook of head's bundle does not run.
+	Skips func(object.UnitTarget, *object.Object) string
 	// Withheld says why nothing of a unit is written to a target before deletions are
 	// approved.
 	Withheld func(object.UnitTarget) string
@@ -207,6 +211,9 @@ func (o Outlook) oneAtATime() Outlook {
 	}
 	if ask := o.Gone; ask != nil {
 		o.Gone = func(at object.UnitTarget, is *object.Object) (Action, string) { defer locked()(); return ask(at, is) }
+	}
+	if ask := o.Skips; ask != nil {
+		o.Skips = func(target object.UnitTarget, hook *object.Object) string { defer locked()(); return ask(target, hook) }
 	}
 	if ask := o.Withheld; ask != nil {
 		o.Withheld = func(at object.UnitTarget) string { defer locked()(); return ask(at) }
@@ -417,7 +424,7 @@ func (o *Outlook) compare(at object.UnitTarget, was, is *object.Bundle) []object
 				changes = append(changes, objectChange{id, change})
 			}
 		case object.Digest != old.Digest:
-			changes = append(changes, objectChange{id, changed(old, object, "")})
+			changes = append(changes, objectChange{id, o.configured(at, old, object)})
 		}
 	}
 	for id, object := range after {
@@ -437,22 +444,43 @@ func (o *Outlook) gone(at object.UnitTarget, old *object.Object) Change {
 	return Change{Action: action, Reason: why}
 }
 
+// skipped says that an object is a hook that does not run, and why.
+func (o *Outlook) skipped(unitTarget object.UnitTarget, obj *object.Object) (c Change, skipped bool) {
+	if o.Skips == nil || obj.Hook() == "" {
+		return Change{}, false
+	}
+	why := o.Skips(unitTarget, obj)
+	return Change{Action: Skipped, Reason: why}, why != ""
+}
+
+// configured is an object that is in both bundles and differs.
+func (o *Outlook) configured(unitTarget object.UnitTarget, old, obj *object.Object) Change {
+	if c, skipped := o.skipped(unitTarget, obj); skipped {
+		return c
+	}
+	return changed(old, obj, "", "")
+}
+
 // created is an object that is new, or comes from another bundle.
 func (o *Outlook) created(at object.UnitTarget, obj *object.Object) Change {
+	if c, skipped := o.skipped(at, obj); skipped {
+		return c
+	}
 	if o.Was != nil {
 		if old, from := o.Was(at, obj.ID); old != nil {
-			why := "comes from unit " + string(from.Unit)
+			why, stays := "comes from unit "+string(from.Unit), object.NotOfUnit
 			if from.Unit == at.Unit {
-				why = "comes from target " + string(from.Target)
+				why, stays = "comes from target "+string(from.Target), ""
 			}
-			return changed(old, obj, why)
+			return changed(old, obj, why, stays)
 		}
 	}
 	return Change{Action: Created}
 }
 
-// changed is an object that is another one than before.
-func changed(old, obj *object.Object, why string) Change {
+// changed is an object that is another one than before. stays says why the daemon would not
+// delete it to make it anew, whatever the object says.
+func changed(old, obj *object.Object, why, stays string) Change {
 	c := Change{Action: Configured, Reason: why, Fields: Fields(old, obj)}
 	var fixed []string
 	for _, f := range c.Fields {
@@ -464,6 +492,9 @@ func changed(old, obj *object.Object, why string) Change {
 		return c
 	}
 	what, never := document.Some(fixed, 3)+" cannot be changed", obj.ID.NeverReplaced()
+	if never == "" && obj.Annotation(config.AnnotationReplace) == config.ReplaceAllowed {
+		never = cmp.Or(stays, old.KeptLive())
+	}
 	switch {
 	case never != "":
 		c.Action, what = Refused, what+": revert it, or give the object a new name; it is not replaced: "+never

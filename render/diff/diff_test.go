@@ -245,7 +245,8 @@ func TestImmutable(t *testing.T) {
 		text := fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"annotations":{%s},"name":"cart","namespace":"shop"},"spec":{"selector":{"matchLabels":{"app":%q}},"template":{"spec":{"containers":[{"image":%q,"name":"main"}]}}}}`, annotation, selector, image)
 		return &object.Object{ID: object.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "cart"}, Version: "v1", JSON: []byte(text), Digest: object.Digest(text)}
 	}
-	allowed := `"swell.sh/replace":"allowed"`
+	allowed, detached := `"swell.sh/replace":"allowed"`, `"client.lifecycle.config.k8s.io/deletion":"detach"`
+	const kept = "spec.selector.matchLabels.app cannot be changed: revert it, or give the object a new name; it is not replaced: "
 	for _, test := range []struct {
 		name    string
 		was, is *object.Object
@@ -256,6 +257,10 @@ func TestImmutable(t *testing.T) {
 		{"a selector", obj("", "a", "x:1"), obj("", "b", "x:2"), Refused,
 			"spec.selector.matchLabels.app cannot be changed: revert it, give the object a new name, or let it be deleted and made anew with the annotation swell.sh/replace: allowed"},
 		{"a selector, with leave", obj("", "a", "x:1"), obj(allowed, "b", "x:1"), Replaced, "deleted and made anew: spec.selector.matchLabels.app cannot be changed"},
+		{"of what is kept", obj(`"swell.sh/prune":"disabled"`, "a", "x:1"), obj(allowed, "b", "x:1"), Refused,
+			kept + "it is kept by the annotation swell.sh/prune: disabled"},
+		{"of what is detached", obj(detached, "a", "x:1"), obj(allowed, "b", "x:1"), Refused,
+			kept + "it is kept by the annotation client.lifecycle.config.k8s.io/deletion: detach"},
 	} {
 		bundles := func(o *object.Object) map[config.TargetName]*object.Bundle {
 			return map[config.TargetName]*object.Bundle{"a": {Objects: []*object.Object{o}, Digest: o.Digest}}
@@ -263,6 +268,41 @@ func TestImmutable(t *testing.T) {
 		changes := Unit("shop/cart", bundles(test.was), bundles(test.is))
 		if len(changes) != 1 || changes[0].Action != test.action || changes[0].Reason != test.reason || len(changes[0].Fields) == 0 {
 			t.Errorf("%s: %+v", test.name, changes)
+		}
+	}
+}
+
+// TestReplacedFromAnotherUnit: the daemon deletes nothing to make it anew that another unit
+// applied, nor a set that takes its claims along.
+func TestReplacedFromAnotherUnit(t *testing.T) {
+	set := func(name, whenDeleted string) *object.Object {
+		text := fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{"annotations":{"swell.sh/replace":"allowed"},`+
+			`"name":"db","namespace":"shop"},"spec":{"persistentVolumeClaimRetentionPolicy":{"whenDeleted":%q},"serviceName":%q}}`,
+			whenDeleted, name)
+		id := object.ID{Group: "apps", Kind: "StatefulSet", Namespace: "shop", Name: "db"}
+		return &object.Object{ID: id, Version: "v1", JSON: []byte(text), Digest: object.Digest(text)}
+	}
+	here := object.UnitTarget{Unit: "shop/db", Target: "a"}
+	from := func(earlier *object.Object, where object.UnitTarget) Change {
+		o := Outlook{Was: func(object.UnitTarget, object.ID) (*object.Object, object.UnitTarget) { return earlier, where }}
+		return o.created(here, set("two", "Retain"))
+	}
+	const not = "spec.serviceName cannot be changed: revert it, or give the object a new name; it is not replaced: "
+	for _, test := range []struct {
+		name   string
+		change Change
+		action Action
+		reason string
+	}{
+		{"from a target", from(set("one", "Retain"), object.UnitTarget{Unit: "shop/db", Target: "b"}), Replaced,
+			"comes from target b; deleted and made anew: spec.serviceName cannot be changed"},
+		{"from a unit", from(set("one", "Retain"), object.UnitTarget{Unit: "shop/cart", Target: "a"}), Refused,
+			"comes from unit shop/cart; " + not + "it is not one that this unit applied"},
+		{"with its claims", changed(set("one", "Delete"), set("two", "Retain"), "", ""), Refused,
+			not + "its claims would be deleted with it, by spec.persistentVolumeClaimRetentionPolicy.whenDeleted: Delete"},
+	} {
+		if test.change.Action != test.action || test.change.Reason != test.reason {
+			t.Errorf("%s: %s: %s", test.name, test.change.Action, test.change.Reason)
 		}
 	}
 }

@@ -128,7 +128,7 @@ func (r *Report) Summary() string {
 		return "no changes" + unknown
 	}
 	var parts []string
-	for _, action := range []Action{Created, Configured, Refused, Replaced, Deleted, Held, Released, Forgotten, Left} {
+	for _, action := range []Action{Created, Configured, Refused, Replaced, Deleted, Held, Released, Forgotten, Left, Skipped} {
 		if count[action] > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", count[action], actionText(action)))
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // TestRead: what is no chart is told, and is no passing trouble.
@@ -70,12 +71,61 @@ func TestPlace(t *testing.T) {
 	for _, d := range dropped {
 		got = append(got, fmt.Sprint(d.Index, " left out: ", d.Why))
 	}
-	want := []string{"0 <nil> 1 disabled", "1 before 1 <nil>", "2 <nil> <nil> <nil>", "3 after 1 <nil>", "7 before-delete 1 <nil>", "8 <nil> <nil> <nil>",
+	want := []string{"0 <nil> 1 disabled", "1 before 1 <nil>", "2 <nil> <nil> <nil>", "3 after-install 1 <nil>",
+		"7 before-delete 1 <nil>", "8 <nil> <nil> <nil>",
 		"4 left out: test", "5 left out: never, pre-install", "6 left out: post-delete", "9 left out: crd-install",
 		"10 left out: never, pre-install"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+}
+
+// TestPlaceByEvent: hooks that Helm runs for only one of both events say so. One that runs
+// before the others for one and after them for the other goes with those.
+func TestPlaceByEvent(t *testing.T) {
+	for helms, want := range map[string]string{
+		"pre-install,pre-upgrade": "before", "post-install, post-upgrade": "after", "pre-install,post-install,pre-upgrade": "before",
+		"pre-install": "before-install", "pre-upgrade": "before-upgrade",
+		"post-install": "after-install", "post-upgrade,pre-rollback": "after-upgrade",
+		"post-install,pre-upgrade": "before-upgrade,after-install", "Post-Upgrade,Pre-Install": "before-install,after-upgrade",
+		"pre-delete,post-upgrade": "after-upgrade", "pre-delete": "before-delete",
+	} {
+		placed, dropped := Place([]map[string]any{hooked("Job", helms, "")}, make([]Object, 1))
+		if len(placed) != 1 || len(dropped) != 0 {
+			t.Fatalf("%s: placed %d, left out %v", helms, len(placed), dropped)
+		}
+		if got := annotationsOf(placed[0])["swell.sh/hook"]; got != want {
+			t.Errorf("%s: got %v, want %s", helms, got, want)
+		}
+		if !slices.Contains(object.Hooks, want) {
+			t.Errorf("%s: no annotation may name %s", helms, want)
+		}
+	}
+
+	placed, _ := Place([]map[string]any{
+		hooked("Deployment", "", ""), hooked("ConfigMap", "post-install,pre-upgrade", "-5"), hooked("Job", "post-install,pre-upgrade", "0"),
+		hooked("Job", "pre-install", "5"), hooked("Job", "post-upgrade", "0"), hooked("Job", "post-upgrade", "1"),
+	}, make([]Object, 6))
+	var phases []string
+	for _, p := range placed {
+		phase, _ := annotationsOf(p)["swell.sh/phase"].(string)
+		phases = append(phases, phase)
+	}
+	if diff := cmp.Diff([]string{"2", "", "2", "2", "2", "3"}, phases); diff != "" {
+		t.Errorf("phases (-want +got):\n%s", diff)
+	}
+}
+
+// hooked is an object with annotations of Helm.
+func hooked(kind, hook, weight string) map[string]any {
+	return map[string]any{
+		"apiVersion": map[string]string{"Job": "batch/v1"}[kind], "kind": kind,
+		"metadata": map[string]any{"annotations": map[string]any{"helm.sh/hook": hook, "helm.sh/hook-weight": weight}},
+	}
+}
+
+func annotationsOf(p Placed) map[string]any {
+	return p.Object["metadata"].(map[string]any)["annotations"].(map[string]any)
 }
 
 // TestReads finds the values that lines of templates ask for.

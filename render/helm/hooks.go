@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // Annotations of Helm.
@@ -23,7 +24,7 @@ const (
 
 // hook is when an object of a chart is applied by Helm.
 type hook struct {
-	when   string // before, after, before-delete; empty for no hook
+	when   object.Hook // empty for no hook
 	weight int
 	drop   string // why the object is left out; empty: it is not
 }
@@ -32,8 +33,8 @@ type hook struct {
 var known = []string{"pre-install", "post-install", "pre-delete", "post-delete", "pre-upgrade", "post-upgrade", "pre-rollback", "post-rollback", "test", "test-success"}
 
 // hookOf reads the annotations. Helm ignores an object with a hook that it does not know.
-func hookOf(object map[string]any) hook {
-	metadata, _ := object["metadata"].(map[string]any)
+func hookOf(manifest map[string]any) hook {
+	metadata, _ := manifest["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)
 	text, there := annotations[annotationHook].(string)
 	if !there {
@@ -48,21 +49,52 @@ func hookOf(object map[string]any) hook {
 		events[event] = true
 		unknown = unknown || !slices.Contains(known, event)
 	}
+	h.when = whenOf(events)
 	switch {
 	case unknown:
-		h.drop = strings.Join(slices.Sorted(maps.Keys(events)), ", ")
-	case events["pre-install"] || events["pre-upgrade"]:
-		h.when = "before"
-	case events["post-install"] || events["post-upgrade"]:
-		h.when = "after"
-	case events["pre-delete"]:
-		h.when = "before-delete"
+		h.when, h.drop = "", strings.Join(slices.Sorted(maps.Keys(events)), ", ")
+	case h.when != "":
 	case events["test"] || events["test-success"]:
 		h.drop = "test"
 	default:
 		h.drop = strings.Join(slices.Sorted(maps.Keys(events)), ", ")
 	}
 	return h
+}
+
+// whenOf returns the hook of swell for events of Helm; none where swell has no such moment.
+func whenOf(events map[string]bool) object.Hook {
+	moment := func(event string) string {
+		switch {
+		case events["pre-"+event]:
+			return "before"
+		case events["post-"+event]:
+			return "after"
+		}
+		return ""
+	}
+	switch install, upgrade := moment("install"), moment("upgrade"); {
+	case install == "" && upgrade == "" && events["pre-delete"]:
+		return object.HookBeforeDelete
+	case install == upgrade:
+		return object.Hook(install)
+	case upgrade == "":
+		return object.Hook(install + "-install")
+	case install == "":
+		return object.Hook(upgrade + "-upgrade")
+	case install == "before":
+		return object.HookInstallUpgrade
+	}
+	return object.HookUpgradeInstall
+}
+
+// runsBefore says whether the hook runs before the other objects for some event, and
+// runsAfter whether it runs after them for some.
+func (h hook) runsBefore() bool { return h.runs(object.HookBefore) }
+func (h hook) runsAfter() bool  { return h.runs(object.HookAfter) }
+
+func (h hook) runs(moment object.Hook) bool {
+	return h.when.During(object.Install) == moment || h.when.During(object.Upgrade) == moment
 }
 
 // IsDropped says whether the object is left out, see [Place].
@@ -86,7 +118,9 @@ type Dropped struct {
 // Place tells what the hooks of a chart's objects are to swell. Jobs that Helm runs before
 // or after the others are hooks of swell. Objects of other kinds that hooks need are plain
 // objects. Weights become phases: what Helm waits for is in an earlier phase, and hooks that
-// run before go with the phase that follows. from tells of each object where it is from.
+// run before go with the phase that follows. A Job that Helm runs before the others for one
+// event and after them for another goes with the objects that are no hooks, whatever its
+// weight. from tells of each object where it is from.
 func Place(objects []map[string]any, from []Object) (placed []Placed, dropped []Dropped) {
 	hooks := make([]hook, len(objects))
 	var before, after []int
@@ -97,9 +131,9 @@ func Place(objects []map[string]any, from []Object) (placed []Placed, dropped []
 		switch {
 		case hooks[i].drop != "":
 			dropped = append(dropped, Dropped{i, hooks[i].drop})
-		case hooks[i].when == "before":
+		case hooks[i].runsBefore():
 			before = append(before, i)
-		case hooks[i].when == "after" && isJob(object):
+		case hooks[i].runsAfter() && isJob(object):
 			after = append(after, i)
 		}
 	}
@@ -134,13 +168,20 @@ func Place(objects []map[string]any, from []Object) (placed []Placed, dropped []
 		if hooks[i].drop != "" {
 			continue
 		}
-		plain := hooks[i].when == "" || hooks[i].when == "before-delete" || hooks[i].when == "after" && !isJob(object)
-		if plain && !from[i].OfCRDs {
+		if hooks[i].isMain(object) && !from[i].OfCRDs {
 			phases[i] = main
 		}
 		placed = append(placed, Placed{i, annotated(object, hooks[i], phases[i])})
 	}
 	return placed, dropped
+}
+
+// isMain says whether the object of the hook goes with those that are no hooks.
+func (h hook) isMain(object map[string]any) bool {
+	if !h.runsBefore() {
+		return !h.runsAfter() || !isJob(object)
+	}
+	return h.runsAfter() && isJob(object)
 }
 
 func compareBool(a, b bool) int {
@@ -164,7 +205,7 @@ func annotated(object map[string]any, h hook, phase int) map[string]any {
 	metadata, _ := object["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)
 	if h.when != "" && isJob(object) {
-		set[config.AnnotationHook] = h.when
+		set[config.AnnotationHook] = string(h.when)
 	}
 	if phase > 0 {
 		set[config.AnnotationPhase] = strconv.Itoa(phase)

@@ -12,6 +12,8 @@ import (
 
 	"github.com/fluxcd/pkg/envsubst"
 	"sigs.k8s.io/yaml"
+
+	"github.com/swell-sh/swell/config"
 )
 
 // variables are those of spec.postBuild; nil when there are none.
@@ -120,7 +122,7 @@ func difference(at string, was, is any, ops []any) []any {
 	b, bothMaps := is.(map[string]any)
 	if isMap && bothMaps {
 		for _, key := range sortedKeys(a) {
-			below := at + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
+			below := at + "/" + config.PointerSegment(key)
 			if _, stays := b[key]; !stays {
 				ops = append(ops, map[string]any{"op": "remove", "path": below})
 				continue
@@ -129,7 +131,7 @@ func difference(at string, was, is any, ops []any) []any {
 		}
 		for _, key := range sortedKeys(b) {
 			if _, there := a[key]; !there {
-				below := at + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
+				below := at + "/" + config.PointerSegment(key)
 				ops = append(ops, map[string]any{"op": "add", "path": below, "value": b[key]})
 			}
 		}

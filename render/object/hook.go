@@ -6,6 +6,8 @@ package object
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
+	"strings"
 
 	"github.com/swell-sh/swell/config"
 )
@@ -33,8 +35,67 @@ const (
 	HookOnce Hook = "once"
 )
 
+const (
+	// HookBeforeInstall and HookAfterInstall are [HookBefore] and [HookAfter] of the
+	// bundle that installs the unit on a target, and do not run for others.
+	HookBeforeInstall Hook = "before-install"
+	HookAfterInstall  Hook = "after-install"
+	// HookBeforeUpgrade and HookAfterUpgrade are [HookBefore] and [HookAfter] of all
+	// bundles but the one that installs the unit on a target.
+	HookBeforeUpgrade Hook = "before-upgrade"
+	HookAfterUpgrade  Hook = "after-upgrade"
+	// HookInstallUpgrade and HookUpgradeInstall run for all bundles: before the other
+	// objects for the first event that they name, after them for the second.
+	HookInstallUpgrade Hook = "before-install,after-upgrade"
+	HookUpgradeInstall Hook = "before-upgrade,after-install"
+)
+
 // Hooks are the hooks that an annotation may name, in the order of a bundle's life.
-var Hooks = []string{string(HookBefore), string(HookAfter), string(HookBeforeDelete), string(HookGate)}
+var Hooks = []string{
+	string(HookBefore), string(HookBeforeInstall), string(HookBeforeUpgrade), string(HookInstallUpgrade), string(HookUpgradeInstall),
+	string(HookAfter), string(HookAfterInstall), string(HookAfterUpgrade), string(HookBeforeDelete), string(HookGate),
+}
+
+// Event is what a bundle is to a unit on a target. Hooks may run for only one of both.
+type Event string
+
+const (
+	// Install brings the unit to a target where nothing of it was before.
+	Install Event = "install"
+	// Upgrade is every other release, a rollback and an adoption too.
+	Upgrade Event = "upgrade"
+)
+
+// During returns the hook as it runs for the event: [HookBefore] or [HookAfter] for one
+// that names events, none when it does not name this one. It returns all others as they are.
+func (h Hook) During(event Event) Hook {
+	switch h {
+	case HookBeforeInstall, HookAfterInstall, HookBeforeUpgrade, HookAfterUpgrade, HookInstallUpgrade, HookUpgradeInstall:
+	default:
+		return h
+	}
+	for part := range strings.SplitSeq(string(h), ",") {
+		if moment, ok := strings.CutSuffix(part, "-"+string(event)); ok {
+			return Hook(moment)
+		}
+	}
+	return ""
+}
+
+// DiffersByEvent says whether the hook runs otherwise at an install than at an upgrade.
+func (h Hook) DiffersByEvent() bool { return h.During(Install) != h.During(Upgrade) }
+
+// Skips says whether the object is a hook that does not run for the event.
+func (o *Object) Skips(event Event) bool {
+	hook := o.Hook()
+	return hook != "" && hook.During(event) == ""
+}
+
+// DiffersByEvent says whether hooks of the bundle run otherwise at an install than at an
+// upgrade.
+func (b *Bundle) DiffersByEvent() bool {
+	return slices.ContainsFunc(b.Objects, func(o *Object) bool { return o.Hook().DiffersByEvent() })
+}
 
 // IsRun says whether the object is a Job that runs once: for each digest of its bundle,
 // or of itself, see [Object.RunOf].

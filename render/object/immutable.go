@@ -5,6 +5,7 @@ package object
 
 import (
 	"bytes"
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -91,6 +92,41 @@ func (i *immutable) has(path string, both bool) bool {
 func isBelow(path, at string) bool {
 	rest, ok := strings.CutPrefix(path, at)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+// NotOfUnit is why an object is not deleted to make it anew that another unit, or somebody
+// else, has in the cluster.
+const NotOfUnit = "it is not one that this unit applied"
+
+// KeptLive says why an object that has these annotations in the cluster must not be deleted to
+// make it anew, although Git allows that; empty when it may be. whenDeleted is the field
+// spec.persistentVolumeClaimRetentionPolicy.whenDeleted of a StatefulSet.
+func KeptLive(annotations map[string]string, whenDeleted string) string {
+	switch {
+	case annotations[config.AnnotationPrune] == config.PruneDisabled:
+		return "it is kept by the annotation " + config.AnnotationPrune + ": " + config.PruneDisabled
+	case annotations[config.AnnotationDeletion] == config.DeletionDetach:
+		return "it is kept by the annotation " + config.AnnotationDeletion + ": " + config.DeletionDetach
+	case whenDeleted == "Delete":
+		return "its claims would be deleted with it, by spec.persistentVolumeClaimRetentionPolicy.whenDeleted: Delete"
+	}
+	return ""
+}
+
+// KeptLive is [KeptLive] of an object that is in the cluster as it is here.
+func (o *Object) KeptLive() string {
+	var live struct {
+		Metadata struct {
+			Annotations map[string]string `json:"annotations"`
+		} `json:"metadata"`
+		Spec struct {
+			Retention struct {
+				WhenDeleted string `json:"whenDeleted"`
+			} `json:"persistentVolumeClaimRetentionPolicy"`
+		} `json:"spec"`
+	}
+	_ = json.Unmarshal(o.JSON, &live) // a kind with another spec has no such field
+	return KeptLive(live.Metadata.Annotations, live.Spec.Retention.WhenDeleted)
 }
 
 // NeverReplaced says why an object must not be deleted to make it anew, however much Git

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/schema"
 )
 
@@ -26,21 +27,16 @@ func parsePointer(text string) (pointer, error) {
 	case text[0] != '/':
 		return nil, fmt.Errorf("%q: want a JSON pointer like /spec/replicas (RFC 6901)", text)
 	}
-	tokens := strings.Split(text[1:], "/")
-	for i, token := range tokens {
-		plain := strings.NewReplacer("~0", "", "~1", "").Replace(token)
-		if strings.Contains(plain, "~") {
-			return nil, fmt.Errorf("%q: want ~0 for ~ and ~1 for / in a name (RFC 6901)", text)
-		}
-		tokens[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
+	if plain := strings.NewReplacer("~0", "", "~1", "").Replace(text); strings.Contains(plain, "~") {
+		return nil, fmt.Errorf("%q: want ~0 for ~ and ~1 for / in a name (RFC 6901)", text)
 	}
-	return tokens, nil
+	return config.PointerSegments(text), nil
 }
 
 func (p pointer) String() string {
 	var b strings.Builder
 	for _, token := range p {
-		b.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(token))
+		b.WriteString("/" + config.PointerSegment(token))
 	}
 	return b.String()
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/fluxcd/pkg/ssa"
@@ -55,7 +56,11 @@ func (a *applying) amend(ctx context.Context, o *object.Object, uid types.UID, m
 			return meta, err
 		}
 		var amended *metav1.PartialObjectMetadata
-		if amended, err = a.patchMeta(ctx, o, meta.ResourceVersion, operations); !isTaken(err) && !isInapplicable(err) {
+		all := make([]any, len(operations))
+		for i, op := range operations {
+			all[i] = op
+		}
+		if amended, err = a.patchMeta(ctx, o, meta.ResourceVersion, all); !isTaken(err) && !isInapplicable(err) {
 			return amended, err
 		}
 		seen, meta = meta.ResourceVersion, nil
@@ -85,13 +90,17 @@ func (a *applying) liveMeta(ctx context.Context, o *object.Object) (meta *metav1
 // amendQuery: the manager is named although it comes to own nothing new.
 const amendQuery = "fieldManager=" + FieldManager + "&fieldValidation=Strict"
 
-func (a *applying) patchMeta(ctx context.Context, o *object.Object, version string, operations []ssa.JSONPatch) (*metav1.PartialObjectMetadata, error) {
-	all := make([]any, 0, len(operations)+1)
-	for _, op := range operations {
-		all = append(all, op)
-	}
-	all = append(all, map[string]string{"op": "replace", "path": "/metadata/resourceVersion", "value": version})
-	body, err := json.Marshal(all)
+// patchMeta sends the operations of a JSON patch for a version of the object.
+func (a *applying) patchMeta(
+	ctx context.Context, o *object.Object, version string, operations []any,
+) (*metav1.PartialObjectMetadata, error) {
+	only := map[string]string{"op": "replace", "path": "/metadata/resourceVersion", "value": version}
+	return a.patchObject(ctx, o, append(slices.Clip(operations), only))
+}
+
+// patchObject sends the operations of a JSON patch, for whatever version is there.
+func (a *applying) patchObject(ctx context.Context, o *object.Object, operations []any) (*metav1.PartialObjectMetadata, error) {
+	body, err := json.Marshal(operations)
 	if err != nil {
 		return nil, unsendable(o, err)
 	}

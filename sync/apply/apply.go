@@ -21,6 +21,9 @@ type Work struct {
 	Objects []*object.Object
 	// Bundle is their digest as a whole.
 	Bundle object.Digest
+	// Event is what the bundle is to the unit on the target. Objects has no hooks for
+	// another event.
+	Event object.Event
 	// Known is the inventory of the unit on the target. Its entries carry Unit
 	// and Target over to the results.
 	Known map[object.ID]store.Entry
@@ -30,7 +33,7 @@ type Work struct {
 	// Ignore are the rules of the policy that hold on the target.
 	Ignore []config.IgnoreRule
 	// Changing are the objects that the release under way changed, each as it was before;
-	// nil when it is new. [Cluster.Health] does not tolerate that what was changed is
+	// nil when it is new. [Cluster.Check] does not tolerate that what was changed is
 	// taken back.
 	Changing map[object.ID]*object.Object
 	// Rules say for some kinds when an object is healthy.
@@ -44,6 +47,13 @@ type Work struct {
 	// PutBack says that the bundle takes the place of one that failed: what that
 	// one allowed to replace may be replaced to undo it.
 	PutBack bool
+	// Frees says that a pod may be deleted which a StatefulSet of the bundle waits for and
+	// never replaces. Spares says why not even a command for that is named, in words that
+	// follow a colon; empty: it is.
+	Frees  bool
+	Spares string
+	// Cluster is the name that commands for people have for the cluster; empty: none.
+	Cluster string
 	// Open gives an object with its encrypted values decrypted. Nil where there are
 	// none to decrypt.
 	Open func(context.Context, *object.Object) (*object.Object, error)

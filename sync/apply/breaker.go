@@ -26,22 +26,22 @@ type breaker struct {
 // probe asks, after a request that nobody answered, whether anybody answers
 // at all. A refusal will do. Of several that want to know, one asks, and the
 // others wait for what comes of it.
-func (c *connection) probe(ctx context.Context) {
-	_, _, _ = c.breaker.asked.Do("", func() (any, error) {
-		if !c.breaker.open.Load() { // else who asked just before has had no answer
-			c.probeAlone(ctx)
-		}
-		return nil, nil
+func (c *connection) probe(ctx context.Context) (answered bool) {
+	answer, _, _ := c.breaker.asked.Do("", func() (any, error) {
+		// If it is open, who asked just before has had no answer.
+		return !c.breaker.open.Load() && c.probeAlone(ctx), nil
 	})
+	return answer.(bool)
 }
 
-func (c *connection) probeAlone(ctx context.Context) {
+func (c *connection) probeAlone(ctx context.Context) (answered bool) {
 	req := &request{op: "probe", object: "the cluster", method: http.MethodGet, path: "/version"}
 	own := &call{Cluster: &Cluster{connection: c}, probing: true} // it is about the cluster, not about a user
 	_, err := own.attempt(ctx, req, min(c.options.Timeout, identityTimeout))
 	if err != nil && err.silent() && ctx.Err() == nil {
 		c.breaker.open.Store(true)
 	}
+	return err == nil || !err.silent()
 }
 
 // answered takes in what an attempt said of the cluster: an answer of an API

@@ -27,10 +27,14 @@ import (
 // [ErrRights] until it is asked whether there is a right, see [call.judgeRights].
 func classOf(e *Error) error {
 	switch {
+	case e.isOfItsKind():
+		return ErrDistress
 	case e.Code == http.StatusTooManyRequests: // whoever says so
 		return ErrThrottled
 	case e.silent(): // a proxy in between, or no API server at all
 		return ErrUnreachable
+	case e.Code == http.StatusGatewayTimeout && e.audited && e.status != nil: // of an admission that took too long
+		return ErrDistress
 	case e.Code == http.StatusBadGateway, e.Code == http.StatusServiceUnavailable, e.Code == http.StatusGatewayTimeout:
 		return ErrUnreachable
 	case e.Code == http.StatusUnauthorized, e.Code == http.StatusForbidden:
@@ -41,6 +45,14 @@ func classOf(e *Error) error {
 		return ErrMissing
 	}
 	return ErrDistress
+}
+
+// isOfItsKind says whether a server that answers 429 is not busy, but cannot read the objects
+// of one kind: their storage version moved and nobody converts them, for one (apiserver,
+// storage/cacher/ready.go).
+func (e *Error) isOfItsKind() bool {
+	return e.Code == http.StatusTooManyRequests && e.audited && e.status != nil &&
+		strings.HasPrefix(e.status.Message, "storage is (re)initializing")
 }
 
 // isVerdict says whether an answer is the server's judgement of the object, when

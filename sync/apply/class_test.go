@@ -91,7 +91,9 @@ func TestClasses(t *testing.T) {
 		{429, "", `admission webhook "x" denied the request: slow down`, true, ErrThrottled},
 		{502, "", "bad gateway", true, ErrUnreachable},
 		{503, "ServiceUnavailable", "apiserver is shutting down", true, ErrUnreachable},
-		{504, "Timeout", "request did not complete within requested timeout", true, ErrUnreachable},
+		{504, "Timeout", "request did not complete within requested timeout", true, ErrDistress}, // of a slow webhook
+		{429, "TooManyRequests", "storage is (re)initializing", true, ErrDistress},               // of one kind
+		{429, "TooManyRequests", "storage is (re)initializing", false, ErrThrottled},             // a proxy says so
 		{404, "NotFound", `namespaces "shop" not found`, true, ErrMissing},
 		// who is in between: a word of a server without its header, and pages
 		{403, "Forbidden", `[00] access denied to perform action`, false, ErrRights},

@@ -26,6 +26,9 @@
 //     none for a Secret;
 //   - one GET per workload, and one LIST of its pods while it is not ready, for
 //     health; the same for what a later phase of a bundle waits for;
+//   - one more LIST of its pods while a StatefulSet that replaces them in order is not
+//     ready, and where it waits for one that it never replaces, one access review and
+//     one DELETE with UID and resource version as its preconditions;
 //   - one GET of a hook's Job for each look at it while it runs, one merge PATCH
 //     to release its time to live or to resume it, one DELETE for an earlier run;
 //   - for an object that is deleted and made anew because of a field that cannot
@@ -39,9 +42,9 @@
 //     tell a missing right from admission that denies the object.
 //
 // It never decides which objects should exist, never deletes an object without
-// having just seen that it is ours, never asks for more than the metadata of a
-// Secret, and never touches the state file. Nothing here depends on the wall clock
-// except time-outs.
+// having just seen that it is ours, or a pod of such an object, never asks for more
+// than the metadata of a Secret, and never touches the state file. Nothing here
+// depends on the wall clock except time-outs.
 package apply
 
 import (
@@ -76,6 +79,10 @@ type Options struct {
 	// Timeout is how long one request may take, the reading of its answer
 	// included, before it counts as unreachable. Zero is 15 s.
 	Timeout time.Duration
+	// WriteTimeout is the same for a request that admission judges, trials included: webhooks
+	// may take their time. Once it has taken longer than Timeout, it is given up as soon as
+	// nobody answers at all. Zero is Timeout where that is set, and else 40 s.
+	WriteTimeout time.Duration
 	// Silence is how long the connection may bring nothing before it is asked
 	// for a sign of life, and then how long that may take before the connection
 	// is given up for a new one. Zero is 4 s: both fit into a request's time, so
@@ -144,6 +151,7 @@ func Connect(cfg *rest.Config, repository string, opt Options) (*Cluster, error)
 	if opt.Jitter == nil {
 		opt.Jitter = func(d time.Duration) time.Duration { return d/2 + rand.N(d) }
 	}
+	opt.WriteTimeout = cmp.Or(opt.WriteTimeout, opt.Timeout, serverTime+6*time.Second)
 	opt.Timeout = cmp.Or(opt.Timeout, 15*time.Second)
 	opt.Silence = cmp.Or(opt.Silence, 4*time.Second)
 	opt.EstablishTimeout = cmp.Or(opt.EstablishTimeout, 30*time.Second)

@@ -23,7 +23,16 @@ import (
 	"github.com/swell-sh/swell/sync/store"
 )
 
-// Health is the health of the objects by the rules of kstatus, with three
+// Checked is what a check found.
+type Checked struct {
+	Health health.Health // the worst
+	Drifts []drift.Finding
+	// Freed names the pods that were deleted because a StatefulSet waits for them and
+	// never replaces them.
+	Freed []string
+}
+
+// Check returns the health of the objects by the rules of kstatus, with three
 // differences: a Job is progressing until it has completed, unless it is
 // suspended; an object that is not there is progressing too; and a claim that is
 // bound when a pod first uses it is healthy until one does. Kinds that
@@ -37,36 +46,49 @@ import (
 // unless it is a Job. What [Work.Ignore] names may change, and so may what is
 // [Work.Tolerated].
 //
+// It writes nothing, except where [Work.Frees] lets it delete a pod that a StatefulSet
+// waits for: the way on from there is the same as after any other look.
+//
 // With an error the Health is that of the objects that could be read; the
 // others are unknown.
-func (c *Cluster) Health(ctx context.Context, work Work) (health.Health, []drift.Finding, error) {
+func (c *Cluster) Check(ctx context.Context, work Work) (Checked, error) {
 	call, objects := c.begin(), work.Objects
-	healths := make([]health.Health, len(objects))
-	found := make([]*drift.Finding, len(objects))
+	found := make([]inspection, len(objects))
 	errs := make([]error, len(objects))
 	var ask []int
 	for i, o := range objects {
-		healths[i].State = health.Healthy
+		found[i].health.State = health.Healthy
 		_, isChanging := work.Changing[o.ID]
 		if (work.Asks(o) || isChanging) && !(o.IsRun() && work.Known[o.ID].Ran != "") {
 			ask = append(ask, i)
 		}
 	}
 	call.each(ask, func(i int) {
-		healths[i], found[i], errs[i] = call.health(ctx, objects[i], work.Known[objects[i].ID], work)
+		found[i], errs[i] = call.inspect(ctx, objects[i], work.Known[objects[i].ID], work)
 	})
 
-	worst := health.Health{State: health.Healthy}
-	var drifts []drift.Finding
-	for i, h := range healths {
-		if found[i] != nil {
-			drifts = append(drifts, *found[i])
+	all := Checked{Health: health.Health{State: health.Healthy}}
+	for i := range found {
+		h := found[i].health
+		if found[i].drift != nil {
+			all.Drifts = append(all.Drifts, *found[i].drift)
 		}
-		if errs[i] == nil && h.IsWorse(worst) {
-			worst = health.Health{State: h.State, Reason: fmt.Sprintf("%s: %s", objects[i].ID, h.Reason)}
+		if found[i].freed != "" {
+			all.Freed = append(all.Freed, fmt.Sprintf("%s: %s", objects[i].ID, found[i].freed))
+		}
+		if errs[i] == nil && h.IsWorse(all.Health) {
+			all.Health = health.Health{State: h.State, Reason: fmt.Sprintf("%s: %s", objects[i].ID, h.Reason)}
 		}
 	}
-	return worst, drifts, errors.Join(errs...)
+	return all, errors.Join(errs...)
+}
+
+// inspection is what a look at one object found. The reason of its health does not name
+// the object.
+type inspection struct {
+	health health.Health
+	drift  *drift.Finding
+	freed  string // see [call.help]
 }
 
 // Asks says whether the health of an object is to be read.
@@ -79,8 +101,8 @@ func Asks(id object.ID, rules render.HealthRules) bool {
 	return !health.Steady[kind] || rules.For(id) != nil && kind != (schema.GroupKind{Kind: "Secret"})
 }
 
-// health is that of one object; its Reason does not name the object.
-func (c *call) health(ctx context.Context, o *object.Object, known store.Entry, work Work) (health.Health, *drift.Finding, error) {
+// inspect looks at one object, and helps it where it does not get healthy by itself.
+func (c *call) inspect(ctx context.Context, o *object.Object, known store.Entry, work Work) (inspection, error) {
 	var live *unstructured.Unstructured
 	var meta *metav1.PartialObjectMetadata
 	err := c.addressed(ctx, c.resource, kindOf(o.ID, o.Version), func(found resource) error {
@@ -99,27 +121,54 @@ func (c *call) health(ctx context.Context, o *object.Object, known store.Entry, 
 	switch {
 	case isGone(err, o.ID.Name) && !o.ID.IsJob(): // a Job may have gone by its time to live
 		known.ID = o.ID
-		return health.Health{State: health.Progressing, Reason: "not found"}, &drift.Finding{Entry: known, Missing: true}, nil
+		return inspection{health: progressing("not found"), drift: &drift.Finding{Entry: known, Missing: true}}, nil
 	case errors.Is(err, ErrNoKind), isGone(err, o.ID.Name):
-		return health.Health{State: health.Progressing, Reason: "not found"}, nil, nil
+		return inspection{health: progressing("not found")}, nil
 	case err != nil:
-		return health.Health{}, nil, on("get", o.ID, err)
+		return inspection{}, on("get", o.ID, err)
 	}
 	ignored := pointersFor(work.Ignore, o.ID)
-	if finding := c.changed(meta, known, ignored); finding != nil && (!work.Tolerated[o.ID] || work.isUndone(o, finding)) {
-		return health.Health{State: health.Progressing, Reason: "changed since it was applied: " + finding.Changes[0].String()}, finding, nil
+	finding := c.changed(meta, known, ignored)
+	if finding != nil && (!work.Tolerated[o.ID] || work.isUndone(o, finding)) {
+		reason := "changed since it was applied: " + finding.Changes[0].String()
+		if work.Tolerated[o.ID] { // nobody corrects it
+			reason += "; drift is only reported here: a commit that has it, or swell promote, lets it be"
+		}
+		return inspection{health: progressing(reason), drift: finding}, nil
 	}
 	if live == nil {
-		return health.Health{State: health.Healthy}, nil, nil
+		return inspection{health: health.Health{State: health.Healthy}}, nil
 	}
-	if rule := work.Rules.For(o.ID); rule != nil && !o.IsRun() { // whether a hook has run is no matter of health
-		return c.judgeByRule(ctx, live, rule), nil, nil
+	h, err := c.judgeObject(ctx, o, live, work.Rules)
+	if err != nil || h.State == health.Healthy || o.IsRun() {
+		return inspection{health: h}, err
+	}
+	text, freed := "", ""
+	if finding == nil {
+		text, freed = c.help(ctx, &work, o, live, known)
+	}
+	if text != "" {
+		h.Reason += "; " + text
+	}
+	return inspection{health: h, freed: freed}, nil
+}
+
+func progressing(reason string) health.Health {
+	return health.Health{State: health.Progressing, Reason: reason}
+}
+
+// judgeObject returns the health of a live object, by the fleet's rule where there is one.
+func (c *call) judgeObject(
+	ctx context.Context, o *object.Object, live *unstructured.Unstructured, rules render.HealthRules,
+) (health.Health, error) {
+	if rule := rules.For(o.ID); rule != nil && !o.IsRun() { // whether a hook has run is no matter of health
+		return c.judgeByRule(ctx, live, rule), nil
 	}
 	h, err := c.judgeLive(ctx, live)
 	if err != nil {
-		return health.Health{}, nil, fmt.Errorf("health of %s: %w", o.ID, err)
+		return health.Health{}, fmt.Errorf("health of %s: %w", o.ID, err)
 	}
-	return h, nil, nil
+	return h, nil
 }
 
 // judgeLive is the health of a live object, with what its pods say.

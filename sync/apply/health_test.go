@@ -4,6 +4,7 @@
 package apply
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -16,7 +17,14 @@ import (
 
 	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply/health"
+	"github.com/swell-sh/swell/sync/drift"
 )
+
+// Health is what a check says of health and drift.
+func (c *Cluster) Health(ctx context.Context, work Work) (health.Health, []drift.Finding, error) {
+	found, err := c.Check(ctx, work)
+	return found.Health, found.Drifts, err
+}
 
 func healthOf(t *testing.T, c *Cluster, objects ...*object.Object) health.Health {
 	t.Helper()
@@ -265,7 +273,8 @@ spec:
 		applied(t, c, job)
 		patchPod(t, ns, "batch.kubernetes.io/job-name="+test.name, `{"phase":"Failed","containerStatuses":[{"name":"main","image":"main:broken","imageID":"","ready":false,"restartCount":0,
 "state":{"waiting":null,"terminated":{"exitCode":137,"reason":"OOMKilled"}}}]}`)
-		becomes(t, c, health.Health{State: health.Failed, Reason: job.ID.String() + ": " + test.want}, job)
+		again := "; a Job that failed runs again only when it is made anew, after kubectl delete job " + test.name + " -n " + ns
+		becomes(t, c, health.Health{State: health.Failed, Reason: job.ID.String() + ": " + test.want + again}, job)
 	}
 }
 

@@ -46,6 +46,18 @@ func immutableFields(err error) []string {
 	return fields
 }
 
+// neverReplaced says why an object of which the server says that these fields cannot be
+// changed is not deleted to make it anew, whatever Git allows; empty when it may be.
+func neverReplaced(o *object.Object, fields []string) string {
+	for _, field := range fields {
+		if strings.HasPrefix(field, "metadata.") {
+			return field + " is not what Git changed: something that the server asks at admission, " +
+				"a webhook mostly, changes it, and would do so again"
+		}
+	}
+	return o.ID.NeverReplaced()
+}
+
 func isImmutable(cause metav1.StatusCause) bool {
 	switch cause.Type {
 	case metav1.CauseTypeFieldValueInvalid, metav1.CauseTypeForbidden:

@@ -79,7 +79,7 @@ func (a *applying) plan() []step {
 	for i, o := range a.Objects {
 		s := step{first: true}
 		if !o.ID.IsFoundation() {
-			s = step{phase: o.Phase, hook: o.Hook()}
+			s = step{phase: o.Phase, hook: o.Hook().During(a.Event)}
 		}
 		switch s.hook {
 		case object.HookBeforeDelete, object.HookOnce: // for now it is an object like others
@@ -284,13 +284,15 @@ func (a *applying) firstBlocked(s step) *held {
 // for, gets an error. One that was changed is sent again by the next apply.
 func (a *applying) healthNow(ctx context.Context, i int) health.Health {
 	o, r := a.Objects[i], &a.results[i]
-	h, finding, err := a.health(ctx, o, r.Entry, a.Work)
+	found, err := a.inspect(ctx, o, r.Entry, a.Work)
+	h := found.health
+	r.Freed = found.freed
 	switch {
 	case err != nil: // health that cannot be read is not ill health
 		r.Action, r.Err = "", err
 	case h.State == health.Failed:
 		r.Action, r.Err = "", failed("apply", o.ID, h.Reason)
-	case finding != nil:
+	case found.drift != nil:
 		r.Entry.Digest = ""
 	}
 	return h

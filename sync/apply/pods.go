@@ -61,6 +61,17 @@ func (c *call) podTrouble(ctx context.Context, workload *unstructured.Unstructur
 // podsOf are the workload's pods that are not leaving, in the order in which
 // their troubles are told: by ordinal, by node, or the newest first.
 func (c *call) podsOf(ctx context.Context, workload *unstructured.Unstructured) ([]corev1.Pod, error) {
+	pods, err := c.listPods(ctx, workload)
+	if err != nil {
+		return nil, err
+	}
+	there := slices.DeleteFunc(pods, func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil })
+	health.SortPods(workload, there)
+	return there, nil
+}
+
+// listPods returns the pods that the workload's selector picks.
+func (c *call) listPods(ctx context.Context, workload *unstructured.Unstructured) ([]corev1.Pod, error) {
 	selector, err := health.PodSelector(workload)
 	if err != nil {
 		return nil, err
@@ -71,10 +82,5 @@ func (c *call) podsOf(ctx context.Context, workload *unstructured.Unstructured) 
 		op: "list", object: "pods of " + workload.GetKind() + "/" + workload.GetNamespace() + "/" + workload.GetName(),
 		path: "/api/v1/namespaces/" + url.PathEscape(workload.GetNamespace()) + "/pods", query: query.Encode(),
 	}, &pods)
-	if err != nil {
-		return nil, err
-	}
-	there := slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil })
-	health.SortPods(workload, there)
-	return there, nil
+	return pods.Items, err
 }

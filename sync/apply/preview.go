@@ -16,7 +16,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/object"
 )
 
@@ -95,13 +98,24 @@ func (p *previewing) object(ctx context.Context, o *object.Object) Preview {
 		}
 		return p.whole(ctx, o, b, path, &r)
 	})
-	fields, never := immutableFields(err), o.ID.NeverReplaced()
+	fields := immutableFields(err)
+	never := neverReplaced(o, fields)
+	if len(fields) > 0 && never == "" && o.Annotation(config.AnnotationReplace) == config.ReplaceAllowed {
+		never = p.keptNow(ctx, o)
+	}
 	switch {
 	case err == nil:
 	case len(fields) > 0 && never == "" && o.Annotation(config.AnnotationReplace) == config.ReplaceAllowed:
 		r.Action, r.Unproved = Created, "it is deleted and made anew"
 	case len(fields) > 0:
 		r.Action, r.Err = "", explained(o, on("preview", o.ID, err), fields, never)
+	case len(oneOfs(err)) > 0:
+		if removed := p.removed(ctx, o, err); len(removed) > 0 {
+			r.Action = Configured
+			r.Unproved = "it has another member of a one-of, which is taken away: " + document.Some(fieldTexts(removed), maxNamed)
+		} else {
+			r.Action, r.Err = "", on("preview", o.ID, err)
+		}
 	case errors.Is(err, ErrNoKind) && p.brings[need{kind: kindOf(o.ID, "").GroupKind()}]:
 		r.Action, r.Unproved = Created, "its kind is not there yet"
 	case isGone(err, o.ID.Namespace) && p.brings[need{namespace: o.ID.Namespace}]:
@@ -110,6 +124,34 @@ func (p *previewing) object(ctx context.Context, o *object.Object) Preview {
 		r.Action, r.Err = "", on("preview", o.ID, err)
 	}
 	return r
+}
+
+// keptNow says why the live object is not deleted to make it anew; empty when it is, or when it
+// cannot be read.
+func (p *previewing) keptNow(ctx context.Context, o *object.Object) string {
+	live, _, err := p.readObject(ctx, "preview", o.ID, o.Version)
+	if err != nil || live == nil || live.GetDeletionTimestamp() != nil {
+		return ""
+	}
+	return p.keptWhileLive(live, o)
+}
+
+// removed are the members of one-ofs that an apply takes away before it sends an object that
+// was refused for their sake.
+func (p *previewing) removed(ctx context.Context, o *object.Object, refusal error) []fieldpath.Path {
+	b, err := bodyOf(o, p.Bundle)
+	if err != nil {
+		return nil
+	}
+	live, _, err := p.readObject(ctx, "preview", o.ID, o.Version)
+	if err != nil || live == nil || !isChosen(o.ID) {
+		return nil
+	}
+	isOurs := ownEntry(metaOf(live)) != nil && p.othersRepository(metaOf(live)) == ""
+	if adopt, err := p.adoption(o, b.annotations); err != nil || !isOurs && adopt != config.AdoptTake {
+		return nil
+	}
+	return chooseAll(oneOfs(refusal), b.root, live.Object).removed
 }
 
 // maxReads is how often an object is read that somebody writes at the same time.

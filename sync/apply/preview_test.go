@@ -18,6 +18,7 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply/health"
+	"github.com/swell-sh/swell/sync/simulator"
 )
 
 // TestPreview: what an apply would do is said, nothing is done, and the content
@@ -177,6 +178,33 @@ func TestPreviewOfHooks(t *testing.T) {
 	}{{"x", before, Unchanged}, {"x", last, Unchanged}, {"y", before, Created}, {"y", changed, Created}, {"y", last, Unchanged}} {
 		if got := c.Preview(t.Context(), Work{Objects: []*object.Object{test.hook}, Bundle: test.bundle})[0]; got.Action != test.want || got.Err != nil {
 			t.Errorf("%s of bundle %s: %q, %v, want %q", got.ID, test.bundle, got.Action, got.Err, test.want)
+		}
+	}
+}
+
+// TestPreviewOfWhatIsKept: what an apply would not delete to make it anew is refused in a
+// preview, too.
+func TestPreviewOfWhatIsKept(t *testing.T) {
+	t.Parallel()
+	cluster := simulator.New()
+	c := identified(t, Options{}, cluster.RoundTrip)
+	const binding = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: %[1]s, namespace: default, annotations: {swell.sh/replace: allowed, swell.sh/prune: %[2]s}}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: %[3]s}
+`
+	kept := "it is not replaced: it is kept by the annotation swell.sh/prune: disabled"
+	for prune, want := range map[string]string{"enabled": "", "disabled": kept} {
+		if r := newState(t, c).apply("x", newObject(t, binding, prune, prune, "reader"))[0]; r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		changed := newObject(t, binding, prune, prune, "writer")
+		switch got := c.Preview(t.Context(), Work{Objects: []*object.Object{changed}})[0]; {
+		case want == "" && (got.Err != nil || got.Unproved != "it is deleted and made anew"):
+			t.Errorf("%s: %+v", prune, got)
+		case want != "" && (got.Err == nil || !strings.Contains(got.Err.Error(), want)):
+			t.Errorf("%s: %+v", prune, got)
 		}
 	}
 }

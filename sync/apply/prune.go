@@ -18,13 +18,15 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/object"
+	"github.com/swell-sh/swell/sync/apply/health"
+	"github.com/swell-sh/swell/sync/apply/line"
 	"github.com/swell-sh/swell/sync/approval"
 	"github.com/swell-sh/swell/sync/store"
 )
 
 // annotationDeletion on a live object with the value "detach" lets go of the
 // object: it stays, and swell forgets it. The word is Config Sync's.
-const annotationDeletion = "client.lifecycle.config.k8s.io/deletion"
+const annotationDeletion = config.AnnotationDeletion
 
 // Prune deletes the objects of the entries; that they should go has been
 // decided. It returns a result for each, by index, and goes through the phases
@@ -211,8 +213,11 @@ func (c *call) prune(ctx context.Context, entry store.Entry, remove remover) Res
 		return r.failed(on("prune", id, err))
 	}
 	if r, stop := c.judge(r, live); stop {
-		if r.Reason == KeptText && !isKept(live.Annotations) {
+		switch {
+		case r.Reason == KeptText && !isKept(live.Annotations):
 			return c.mark(ctx, r, live)
+		case r.Action == Deleted && !r.Forget:
+			r.Reason += c.obstacles(ctx, r.ID, path)
 		}
 		return r
 	}
@@ -257,7 +262,7 @@ func isKept(annotations map[string]string) bool {
 }
 
 func isDetached(annotations map[string]string) bool {
-	return annotations[annotationDeletion] == "detach"
+	return annotations[annotationDeletion] == config.DeletionDetach
 }
 
 // mark puts the annotation back that Git had on an object which is orphaned.
@@ -296,6 +301,36 @@ func terminating(live *metav1.PartialObjectMetadata) string {
 		return "terminating"
 	}
 	return "terminating, waits for " + strings.Join(live.Finalizers, ", ")
+}
+
+// obstacles says in the words of a Namespace, or of a definition, that is being deleted what
+// keeps it: objects that are left, a finalizer of theirs, or a server that does not answer.
+// It is empty for other objects, and where nothing more is known.
+func (c *call) obstacles(ctx context.Context, id object.ID, path string) string {
+	if !id.IsContainer() {
+		return ""
+	}
+	live, err := c.getObject(ctx, id, path)
+	if err != nil { // only the reason is poorer
+		return ""
+	}
+	var texts []string
+	for _, name := range deletionConditions {
+		if message, _ := health.Condition(live, name)["message"].(string); message != "" && health.HasCondition(live, name) {
+			texts = append(texts, line.One(message))
+		}
+	}
+	if len(texts) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(texts, "; ")
+}
+
+// deletionConditions tell how the deletion of a Namespace, or of a definition, goes on:
+// https://pkg.go.dev/k8s.io/api/core/v1#NamespaceConditionType.
+var deletionConditions = []string{
+	"NamespaceDeletionDiscoveryFailure", "NamespaceDeletionGroupVersionParsingFailure", "NamespaceDeletionContentFailure",
+	"NamespaceContentRemaining", "NamespaceFinalizersRemaining", "Terminating",
 }
 
 func (c *call) delete(ctx context.Context, r Result, path string, live *metav1.PartialObjectMetadata) Result {

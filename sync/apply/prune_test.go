@@ -209,6 +209,33 @@ func TestPruneWaitsForFinalizers(t *testing.T) {
 	pruned(t, c, entry, Deleted, "", true, false)
 }
 
+// TestPruneTellsWhatKeepsANamespace: its own conditions say which objects are left.
+func TestPruneTellsWhatKeepsANamespace(t *testing.T) {
+	c, _ := connect(t, Options{})
+	ns := space(t)
+	entry := applied(t, c, newObject(t, "{apiVersion: v1, kind: Namespace, metadata: {name: %s-kept}}", ns))[0]
+	patch := func(body string, subresource ...string) {
+		t.Helper()
+		_, err := somebody(t).Resource(namespaces).Patch(t.Context(), entry.ID.Name, types.MergePatchType, []byte(body), metav1.PatchOptions{}, subresource...)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	patch(`{"metadata":{"finalizers":["example.com/wait"]}}`)
+	got := c.Prune(t.Context(), []store.Entry{entry})[0]
+	if got.Action != Deleted || got.Forget {
+		t.Fatalf("%+v", got)
+	}
+	const status = `{"status":{"conditions":[` +
+		`{"type":"NamespaceContentRemaining","status":"True","reason":"SomeResourcesRemain",` +
+		`"message":"Some resources are remaining: pods. has 3 resource instances"},` +
+		`{"type":"NamespaceDeletionDiscoveryFailure","status":"False","reason":"ResourcesDiscovered","message":"All discovered"}]}}`
+	patch(status, "status")
+	const want = "terminating, waits for example.com/wait: Some resources are remaining: pods. has 3 resource instances"
+	same(t, want, c.Prune(t.Context(), []store.Entry{entry})[0].Reason)
+	patch(`{"metadata":{"finalizers":null}}`)
+}
+
 func TestPruneNeverDeletesSystemNamespaces(t *testing.T) {
 	c, w := connect(t, Options{})
 	var entries []store.Entry

@@ -31,19 +31,11 @@ const goneTime = 3 * time.Second
 
 // keptWhileLive says why the live object must not be deleted to make it anew.
 func (c *connection) keptWhileLive(live *unstructured.Unstructured, o *object.Object) string {
-	annotations := live.GetAnnotations()
-	whenDeleted, _, _ := unstructured.NestedString(live.Object, "spec", "persistentVolumeClaimRetentionPolicy", "whenDeleted")
-	switch {
-	case !c.isOfUnit(live, o):
-		return "it is not one that this unit applied"
-	case isKept(annotations):
-		return "it is " + KeptText
-	case isDetached(annotations):
-		return "it is kept by the annotation " + annotationDeletion + ": detach"
-	case whenDeleted == "Delete":
-		return "its claims would be deleted with it, by spec.persistentVolumeClaimRetentionPolicy.whenDeleted: Delete"
+	if !c.isOfUnit(live, o) {
+		return object.NotOfUnit
 	}
-	return ""
+	whenDeleted, _, _ := unstructured.NestedString(live.Object, "spec", "persistentVolumeClaimRetentionPolicy", "whenDeleted")
+	return object.KeptLive(live.GetAnnotations(), whenDeleted)
 }
 
 // replace deletes an object of which fields cannot be changed, and makes it
@@ -52,7 +44,7 @@ func (c *connection) keptWhileLive(live *unstructured.Unstructured, o *object.Ob
 // moment, it is enough to apply the object again to go on.
 func (a *applying) replace(ctx context.Context, i int, fields []string) {
 	o, r := a.Objects[i], &a.results[i]
-	refusal, never := r.Err, o.ID.NeverReplaced()
+	refusal, never := r.Err, neverReplaced(o, fields)
 	allowed := o.Annotation(config.AnnotationReplace) == config.ReplaceAllowed
 	if never != "" || !allowed && !a.PutBack {
 		if !a.isLeaving(ctx, i) {
@@ -259,7 +251,11 @@ func (c *call) tryOutAs(ctx context.Context, o *object.Object, trial object.ID) 
 		if err != nil {
 			return err
 		}
-		_, _, err = c.meta(ctx, dryRun("replace", o, o.JSON, path))
+		tried, _, err := c.meta(ctx, dryRun("replace", o, o.JSON, path))
+		if err == nil && tried.Name != trial.Name {
+			const text = "it became %q: something that the server asks at admission, a webhook mostly, gives it another name"
+			return refused("replace", trial, text, tried.Name)
+		}
 		return err
 	}))
 }

@@ -84,15 +84,15 @@ type answerInfo struct {
 func (c *call) do(ctx context.Context, req *request) (*response, error) {
 	unsure := false
 	for attempt := 1; ; attempt++ {
-		answer, err := c.attempt(ctx, req, c.options.Timeout)
+		answer, err := c.attempt(ctx, req, c.patience(req))
 		if err == nil {
 			return answer, nil
 		}
 		err.unsure = unsure
 		unsure = unsure || !isUnwritten(err)
 		again := attempt < err.maxAttempts() && err.transient() && !(req.once && err.Code == http.StatusConflict)
-		if !again && err.silent() && ctx.Err() == nil && !c.breaker.open.Load() {
-			c.probe(ctx)
+		if !again && err.silent() && ctx.Err() == nil && !c.breaker.open.Load() && c.probe(ctx) {
+			err.judgeLate(req)
 		}
 		pause := max(err.after, c.backoff(attempt))
 		if again && pause >= doubtAfter {
@@ -145,9 +145,70 @@ func (c *call) guarded(ctx context.Context, req *request, timeout time.Duration)
 	if err := c.fenced(req); err != nil {
 		return nil, err
 	}
-	answer, err := c.roundTrip(ctx, req, timeout)
+	watched, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if timeout > c.options.Timeout {
+		defer time.AfterFunc(c.options.Timeout, func() { c.watchLate(watched, req, cancel) }).Stop()
+	}
+	answer, err := c.roundTrip(watched, req, timeout)
+	var fenced *Error
+	switch cause := context.Cause(watched); {
+	case err == nil || ctx.Err() != nil:
+	case errors.As(cause, &fenced):
+		err = fenced
+	case errors.Is(cause, errLate):
+		err = &Error{Op: req.op, Object: req.object, class: ErrUnreachable, cause: context.DeadlineExceeded, Message: cause.Error()}
+	}
 	c.answered(err)
 	return answer, err
+}
+
+// serverTime is how long an API server takes at most for a request that it has admitted by
+// webhooks, which have up to 30 s each: it bounds those to 34 s (apiserver, requestTimeoutUpperBound).
+const serverTime = 34 * time.Second
+
+// patience is how long a request may take.
+func (c *call) patience(req *request) time.Duration {
+	if req.isAdmitted() {
+		return c.options.WriteTimeout
+	}
+	return c.options.Timeout
+}
+
+// isAdmitted says whether the server asks webhooks before it answers.
+func (r *request) isAdmitted() bool { return r.writes() || strings.Contains(r.query, "dryRun=All") }
+
+// errLate is why a request that waits for longer than others may is given up.
+var errLate = errors.New("no answer")
+
+// watchLate gives a request up that has taken longer than others may, once nobody answers
+// any more, or somebody else may be the one who writes.
+func (c *call) watchLate(ctx context.Context, req *request, cancel context.CancelCauseFunc) {
+	for waited := c.options.Timeout; ctx.Err() == nil; waited += lateEvery {
+		c.probe(context.WithoutCancel(ctx)) // others wait for what comes of it
+		if c.breaker.open.Load() {
+			cancel(fmt.Errorf("%w within %s", errLate, waited))
+		} else if err := c.fenced(req); err != nil {
+			err.unsent = false
+			err.Message = fmt.Sprintf("%s within %s, and it is given up: %s", errLate, waited, line.One(err.cause.Error()))
+			cancel(err)
+		}
+		if !wait(ctx, lateEvery) {
+			return
+		}
+	}
+}
+
+// lateEvery is how often it is looked whether there is a sense in waiting on.
+const lateEvery = 5 * time.Second
+
+// judgeLate makes the lack of an answer a matter of the object, where the server answers
+// others: a webhook that is asked about it may take its time.
+func (e *Error) judgeLate(req *request) {
+	if e.Code == 0 && e.class == ErrUnreachable && req.isAdmitted() && errors.Is(e.cause, context.DeadlineExceeded) {
+		e.class = ErrDistress
+		e.Message += ", while the cluster answers other requests: a webhook that is asked about the object may be slow"
+	}
 }
 
 // roundTrip sends a request and reads the answer.
@@ -238,7 +299,9 @@ func (e *Error) transient() bool {
 	switch e.Code {
 	case 0:
 		return e.class == ErrUnreachable && e.cause != nil && isBroken(e.cause)
-	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+	case http.StatusGatewayTimeout: // a server that waited for as long as it may waits as long again
+		return e.after <= maxRetryAfter && !strings.Contains(e.Message, "request did not complete within")
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable:
 		return e.after <= maxRetryAfter
 	case http.StatusConflict: // two writers met; a precondition that fails stays so
 		return !e.isStanding() && !e.isOtherVersion()

@@ -308,6 +308,44 @@ func TestBlackHole(t *testing.T) {
 	}
 }
 
+// A write that gets no answer is the fault of its object, where others are answered, and of
+// the cluster, where none is. Then nobody waits for as long as a webhook may take.
+func TestAWriteWithoutAnAnswer(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		answers bool
+		class   error
+		message string
+	}{
+		{"others are answered", true, ErrDistress,
+			"no answer within 300ms, while the cluster answers other requests: a webhook that is asked about the object may be slow"},
+		{"none is", false, ErrUnreachable, "no answer within 50ms"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			options := Options{Timeout: 50 * time.Millisecond, WriteTimeout: 300 * time.Millisecond}
+			c := fake(t, options, func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/version" && test.answers {
+					answerMeta(w)
+					return
+				}
+				_, _ = io.Copy(io.Discard, r.Body)
+				<-r.Context().Done()
+			})
+			if !test.answers {
+				c.options.WriteTimeout = time.Hour
+			}
+			got := applyOne(t, c)
+			if !errors.Is(got.Err, test.class) || got.Err.Error() != "apply ConfigMap/shop/cart: "+test.message {
+				t.Errorf("got %v", got.Err)
+			}
+			if got.Entry.Digest != "" {
+				t.Error("it is certain that nothing was written")
+			}
+		})
+	}
+}
+
 // After the network changed, packets of an old connection go nowhere, while a
 // new one would do: the request that found out is still answered.
 func TestAStuckConnectionIsLeft(t *testing.T) {

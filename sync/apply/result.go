@@ -61,6 +61,9 @@ type Result struct {
 	// Warnings are further things to know about an object that was applied, the
 	// same from pass to pass.
 	Warnings []string
+	// Freed names the pod that was deleted because the object, which a later phase waits
+	// for, never replaces it; empty when none was.
+	Freed string
 	// Waits is set when the object, and so the whole call, waits for something
 	// that takes its time: "phase 1", "hook Job/shop/migrate". Reason says what
 	// is in the way. The same call goes on from there.

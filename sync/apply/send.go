@@ -76,6 +76,8 @@ type sending struct {
 	ignored []pointer
 	// left are the fields that were not sent.
 	left []pointer
+	// chosen are members of one-ofs that others had set, and that were taken away.
+	chosen []store.Change
 	// leftovers are fields that whoever applied the object before had set alone.
 	leftovers []string
 }
@@ -253,7 +255,7 @@ func (s *sending) update(ctx context.Context, uid types.UID, fields string, forc
 			return nil, answerInfo{}, err
 		}
 	}
-	s.r.Taken, s.r.Left = nil, replicas.note()
+	s.r.Taken, s.r.Left, s.chosen = nil, replicas.note(), nil
 	options := patchOptions{query: applyQuery, contentType: applyType}
 	s.left = slices.Concat(s.ignored, replicas.left)
 	migrated := false
@@ -270,8 +272,16 @@ func (s *sending) update(ctx context.Context, uid types.UID, fields string, forc
 			}
 			continue
 		}
+		if force { // else nothing is taken from others
+			if chosen, cause := s.choose(ctx, uid, err); cause != nil {
+				return nil, info, cause
+			} else if chosen && tries < looks {
+				continue
+			}
+		}
 		conflicts := conflictsOf(err)
 		if len(conflicts) == 0 || tries == looks {
+			s.r.Taken = append(s.r.Taken, s.chosen...)
 			return meta, info, err
 		}
 		scale, rest := scaled(conflicts)

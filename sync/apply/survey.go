@@ -123,7 +123,7 @@ func (s *surveying) kinds(ctx context.Context) ([]schema.GroupVersionKind, error
 
 // kind finds what is ours of one kind.
 func (s *surveying) kind(ctx context.Context, gvk schema.GroupVersionKind, selector string) (entries []store.Entry, err error) {
-	err = s.each(ctx, gvk, selector, func(live *metav1.PartialObjectMetadata) {
+	err = s.each(ctx, gvk, "", selector, func(live *metav1.PartialObjectMetadata) {
 		if entry, ok := foundEntry(gvk, live); ok {
 			entries = append(entries, entry)
 		}
@@ -131,10 +131,16 @@ func (s *surveying) kind(ctx context.Context, gvk schema.GroupVersionKind, selec
 	return entries, err
 }
 
-// each lists one kind. One that cannot be listed at all has no objects.
-func (s *surveying) each(ctx context.Context, gvk schema.GroupVersionKind, selector string, see func(*metav1.PartialObjectMetadata)) error {
+// each lists one kind, in all namespaces or in one. One that cannot be listed at all has no
+// objects.
+func (s *surveying) each(
+	ctx context.Context, gvk schema.GroupVersionKind, namespace, selector string, see func(*metav1.PartialObjectMetadata),
+) error {
 	err := s.addressed(ctx, s.resource, gvk, func(r resource) error {
-		_, err := s.list(ctx, gvk.GroupKind(), r.collection(), selector, see)
+		if namespace != "" && !r.namespaced {
+			return nil
+		}
+		_, err := s.list(ctx, gvk.GroupKind(), r.within(namespace), selector, see)
 		return err
 	})
 	var e *Error

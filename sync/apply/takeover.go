@@ -199,7 +199,7 @@ func (c *Cluster) Claims(ctx context.Context, releases map[string]bool) (claims 
 			return nil, nil
 		}
 		var found []Claimed
-		err := s.each(ctx, gvk, "", func(live *metav1.PartialObjectMetadata) {
+		err := s.each(ctx, gvk, "", "", func(live *metav1.PartialObjectMetadata) {
 			id := object.ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: live.Namespace, Name: live.Name}
 			if _, release := claim(id, live); releases[release] && metav1.GetControllerOf(live) == nil {
 				found = append(found, Claimed{id, release})

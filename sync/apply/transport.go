@@ -34,6 +34,9 @@ func newClient(cfg *rest.Config, silence time.Duration) (*http.Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	if cfg.ExecProvider != nil {
+		wrapped = newPluginTransport(wrapped, cfg.ExecProvider, cfg.Host)
+	}
 	return &http.Client{
 		Transport: wrapped,
 		// An API server does not redirect; whoever does must not get our token.

@@ -140,6 +140,7 @@ func (r *referee) simulate(t *testing.T, object map[string]any) (result map[stri
 		t.Fatal(err)
 	}
 	whole = bytes.ReplaceAll(whole, []byte(live.GetUID()), []byte("UID"))
+	whole = moment.ReplaceAll(whole, []byte(`"MOMENT"`))
 	whole = assigned.ReplaceAll(tokenVolume.ReplaceAll(whole, []byte("kube-api-access-x")), []byte(`"$1":"assigned"`))
 	if err := json.Unmarshal(whole, &result); err != nil {
 		t.Fatal(err)
@@ -153,6 +154,9 @@ func (r *referee) simulate(t *testing.T, object map[string]any) (result map[stri
 
 // tokenVolume is the name of the volume with the token of a pod's account.
 var tokenVolume = regexp.MustCompile(`kube-api-access-[a-z0-9]{5}`)
+
+// moment is a time, such as that of the request.
+var moment = regexp.MustCompile(`"20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z"`)
 
 // assigned are the addresses and ports that a server hands out anew each time.
 var assigned = regexp.MustCompile(`"(clusterIP|clusterIPs|nodePort|healthCheckNodePort)":(?:"[0-9a-f.:]+"|\["[0-9a-f.:]+"\]|3[0-9]{4})`)

@@ -7,10 +7,12 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -63,6 +65,7 @@ webhooks:
 - name: mutate.example.com
   admissionReviewVersions: [v1]
   sideEffects: None
+  timeoutSeconds: 30
   failurePolicy: Fail
   clientConfig: {url: "URL", caBundle: CA}
   namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: NAME}}
@@ -80,4 +83,50 @@ webhooks:
 		}
 		return made.GetLabels()["yes"] != "", "the webhook is not asked"
 	})
+}
+
+// TestAWebhookThatRenames: an object that a webhook gives another name is not deleted to make
+// it anew, though Git allows that: neither where the server refuses the name of the live one,
+// nor where what it tried out became another object.
+func TestAWebhookThatRenames(t *testing.T) {
+	for name, renames := range map[string]func(review) bool{
+		"at updates": func(asked review) bool { return asked.Operation == "UPDATE" },
+		"of trials":  func(asked review) bool { return strings.Contains(asked.Name, "-trial-") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, _ := connect(t, Options{})
+			ns := space(t)
+			s := newState(t, c)
+			s.apply("x", newObject(t, selecting, ns, "one", "one"))
+			before := liveOf(t, deployments, ns, "web").GetUID()
+			admit(t, ns, "apps", "v1", "deployments", func(asked review) string {
+				if !renames(asked) || asked.Name == "" {
+					return ""
+				}
+				return `[{"op":"replace","path":"/metadata/name","value":"renamed"}]`
+			})
+			got := s.apply("y", newObject(t, selecting, ns, "two", "two"))
+			if !errors.Is(got[0].Err, ErrRefused) || !strings.Contains(got[0].Reason+got[0].Err.Error(), "admission") {
+				t.Errorf("got %+v", got[0])
+			}
+			if after := liveOf(t, deployments, ns, "web").GetUID(); after != before {
+				t.Error("the live Deployment was deleted")
+			}
+		})
+	}
+}
+
+// TestASlowWebhook: a webhook takes longer than a request may that nobody judges.
+func TestASlowWebhook(t *testing.T) {
+	t.Parallel()
+	c, _ := connect(t, Options{Timeout: time.Second, WriteTimeout: 30 * time.Second})
+	ns := space(t)
+	admit(t, ns, "", "v1", "configmaps", func(r review) string {
+		if r.Name == "slow" {
+			time.Sleep(3 * time.Second)
+		}
+		return ""
+	})
+	applied(t, c, configMap(t, ns, "slow", "1"))
 }

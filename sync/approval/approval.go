@@ -15,8 +15,11 @@
 //   - A commit does not delete many objects of the fleet, or a large share of it.
 //     What is approved, or held for a reason of its unit's own, is not counted: it
 //     stands in nobody else's way.
-//   - Objects that take others or data along ([WeightOf]), and those that were found
-//     after the state was lost, are never deleted without approval.
+//   - Objects that take others or data along ([WeightOf]), Services that get another
+//     name, and objects that were found after the state was lost, are never deleted
+//     without approval.
+//   - What swell has in a cluster that left the fleet is not forgotten without approval.
+//     That is a plan of its own for each cluster, and no deletion.
 //
 // The bounds are in [config.Guard]. An object that goes while the same bundle makes
 // a new one of its kind in its namespace is replaced, not lost: a ConfigMap whose
@@ -39,11 +42,13 @@ import (
 )
 
 // Deletion is one object that a unit is to delete on a target. UID is that of the
-// live object; empty where nobody knows whether there is one.
+// live object; empty where nobody knows whether there is one. Forget says that the object
+// stays, and only leaves the inventory: who approves that approves no deletion.
 type Deletion struct {
 	object.UnitTarget
 	object.ID
-	UID string
+	UID    string
+	Forget bool
 }
 
 // Object is one of a [Loss] that is to be deleted.
@@ -67,6 +72,14 @@ type Loss struct {
 	Made map[Sort]int
 	// Done is how many objects the unit has lost there already by its release.
 	Done int
+	// Departed says that the cluster left the fleet: Gone is forgotten, and stays
+	// in the cluster. Nothing else of the loss counts.
+	Departed bool
+}
+
+// deletion is an object of the loss, as it is approved.
+func (l *Loss) deletion(o *Object) Deletion {
+	return Deletion{l.UnitTarget, o.ID, o.UID, l.Departed}
 }
 
 // Input is all that a commit comes to delete, in every wave.
@@ -97,8 +110,12 @@ type Verdict struct {
 	Together map[config.UnitPath]bool
 }
 
+// OnTarget stands in a reason of a deletion for the deletion's own target; another one is named.
+const OnTarget = "on the target"
+
 // Judge applies the rules. Of several that hold for a deletion, the reason is the
-// first that says something about the object itself, else about its unit.
+// first that says something about the object itself, else about its unit; and of those the
+// one of the deletion's own target comes first.
 func Judge(in Input) Verdict {
 	v := Verdict{Held: map[Deletion]string{}, Withheld: map[config.UnitPath]string{}, Ends: map[config.UnitPath]bool{}, Together: map[config.UnitPath]bool{}}
 	losses := slices.SortedFunc(slices.Values(in.Losses), func(a, b Loss) int {
@@ -108,16 +125,20 @@ func Judge(in Input) Verdict {
 	if losing == nil {
 		losing = map[config.UnitPath]bool{}
 	}
+	lost := make([]int, len(losses))
 	for i := range losses {
 		l := &losses[i]
-		lost := l.lost(l.Gone)
-		if l.Stays && lost > 0 {
+		if l.Departed {
+			continue
+		}
+		lost[i] = l.lost(l.Gone)
+		if l.Stays && lost[i] > 0 {
 			losing[l.Unit] = true
 		}
 		if why := l.Ends(); why != "" && ends[l.Unit] == "" {
 			ends[l.Unit], v.Ends[l.Unit] = why, true
 		}
-		if why := l.many(lost, in.Limits.Unit); why != "" && many[l.Unit] == "" {
+		if why := l.many(lost[i], in.Limits.Unit, l.named()); why != "" && many[l.Unit] == "" {
 			many[l.Unit] = why
 		}
 	}
@@ -125,17 +146,22 @@ func Judge(in Input) Verdict {
 	free, all := make([][]Object, len(losses)), in.Lost
 	for i := range losses {
 		l := &losses[i]
+		if l.Departed {
+			v.holdDeparted(l, in.Approved)
+			continue
+		}
 		heavy, together := l.heavy(), spread && l.Stays && losing[l.Unit]
 		before := ends[l.Unit]
 		if together {
 			before = cmp.Or(before, spreadText(in.Limits))
 		}
+		nearest := cmp.Or(l.ends(OnTarget), before, l.many(lost[i], in.Limits.Unit, OnTarget), many[l.Unit])
 		for _, o := range l.Gone {
-			deletion := Deletion{l.UnitTarget, o.ID, o.UID}
+			deletion := l.deletion(&o)
 			if in.Approved[deletion] {
 				continue
 			}
-			why := cmp.Or(heavy[deletion], before, many[l.Unit])
+			why := cmp.Or(heavy[deletion], nearest)
 			if why == "" {
 				free[i] = append(free[i], o)
 				continue
@@ -156,6 +182,15 @@ func Judge(in Input) Verdict {
 	return v
 }
 
+// holdDeparted holds what would be forgotten with its cluster.
+func (v *Verdict) holdDeparted(l *Loss, approved map[Deletion]bool) {
+	for i := range l.Gone {
+		if deletion := l.deletion(&l.Gone[i]); !approved[deletion] {
+			v.Held[deletion] = "its cluster left the fleet: it is forgotten, and stays as it is"
+		}
+	}
+}
+
 // holdFree holds what nothing nearer holds, of units that lose something of it.
 func (v *Verdict) holdFree(losses []Loss, free [][]Object, why string) {
 	for i := range losses {
@@ -165,21 +200,21 @@ func (v *Verdict) holdFree(losses []Loss, free [][]Object, why string) {
 		}
 		v.Together[l.Unit] = true
 		for _, o := range free[i] {
-			v.Held[Deletion{l.UnitTarget, o.ID, o.UID}] = why
+			v.Held[l.deletion(&o)] = why
 		}
 	}
 }
 
 // many says why the unit deletes too much on the target; empty when it does not.
-func (l *Loss) many(lost int, limit config.DeletionLimit) string {
+func (l *Loss) many(lost int, limit config.DeletionLimit, where string) string {
 	n, of := lost+l.Done, l.Have+l.Done
 	switch {
 	case lost == 0:
 		return ""
 	case !l.Stays && n > limit.Objects:
-		return fmt.Sprintf("the unit deletes more than %s on target %s", count(limit.Objects), l.Target)
+		return fmt.Sprintf("the unit deletes more than %s %s", count(limit.Objects), where)
 	case l.Stays && limit.Exceeded(n, of):
-		return fmt.Sprintf("the unit deletes more than %s or %d %% of what it has on target %s", count(limit.Objects), limit.Percent, l.Target)
+		return fmt.Sprintf("the unit deletes more than %s or %d %% of what it has %s", count(limit.Objects), limit.Percent, where)
 	}
 	return ""
 }
@@ -207,19 +242,21 @@ func (l *Loss) heavy() map[Deletion]string {
 		o := &l.Gone[i]
 		switch weight := WeightOf(o.ID); {
 		case weight != Light:
-			held[Deletion{l.UnitTarget, o.ID, o.UID}] = fmt.Sprintf("deleting a %s needs approval", o.Kind)
+			held[l.deletion(o)] = fmt.Sprintf("deleting a %s needs approval", o.Kind)
 			if weight == Anchor && (anchor == nil || o.Compare(*anchor) < 0) {
 				anchor = &o.ID
 			}
 		case o.Found:
-			held[Deletion{l.UnitTarget, o.ID, o.UID}] = "it was found when the inventory was rebuilt, and nobody applied it since"
+			held[l.deletion(o)] = "it was found when the inventory was rebuilt, and nobody applied it since"
+		case l.Stays && isAddress(o.ID) && l.Made[SortOf(o.ID)] > 0:
+			held[l.deletion(o)] = fmt.Sprintf("another %s comes in its place: whoever calls this one by its name finds nothing", o.Kind)
 		}
 	}
 	if anchor == nil {
 		return held
 	}
 	for _, o := range l.Gone {
-		if deletion := (Deletion{l.UnitTarget, o.ID, o.UID}); held[deletion] == "" {
+		if deletion := l.deletion(&o); held[deletion] == "" {
 			held[deletion] = fmt.Sprintf("%s may need it, and deleting that needs approval", *anchor)
 		}
 	}

@@ -63,7 +63,7 @@ func reasons(v Verdict) string {
 }
 
 func TestOneUnit(t *testing.T) {
-	const everything = "the unit stays, and loses all workloads that it has on target a/1 in namespace ns"
+	const everything = "the unit stays, and loses all workloads that it has on the target in namespace ns"
 	for _, c := range []struct {
 		name, from, to string
 		want           string // why something is held
@@ -79,15 +79,15 @@ func TestOneUnit(t *testing.T) {
 		{"the last Job", "Job/ns/a ConfigMap/ns/a", "ConfigMap/ns/a", everything, true},
 		{"a StatefulSet", "StatefulSet/ns/a ConfigMap/ns/a", "ConfigMap/ns/a", "deleting a StatefulSet needs approval", true},
 		{"a custom resource beside a workload", "Deployment/ns/a Cart/ns/a", "Deployment/ns/a", "", false},
-		{"the last custom resource of a kind", "Cart/ns/a Till/ns/a", "Till/ns/a", "the unit stays, and loses every Cart that it has on target a/1 in namespace ns", true},
+		{"the last custom resource of a kind", "Cart/ns/a Till/ns/a", "Till/ns/a", "the unit stays, and loses every Cart that it has on the target in namespace ns", true},
 		{"one custom resource of two", "Cart/ns/a Cart/ns/b", "Cart/ns/b", "", false},
 		{"configuration alone", "ConfigMap/ns/a ConfigMap/ns/b Role/ns/a", "Role/ns/a", "", false},
 		{"three of four", configMaps(0, 4), configMaps(3, 4), "", false},
-		{"four of four", configMaps(0, 4), "", "the unit deletes more than 10 objects or 10 % of what it has on target a/1", false},
+		{"four of four", configMaps(0, 4), "", "the unit deletes more than 10 objects or 10 % of what it has on the target", false},
 		{"ten of a hundred", configMaps(0, 100), configMaps(10, 100), "", false},
-		{"eleven of a thousand", configMaps(0, 1000), configMaps(11, 1000), "the unit deletes more than 10 objects or 10 % of what it has on target a/1", false},
+		{"eleven of a thousand", configMaps(0, 1000), configMaps(11, 1000), "the unit deletes more than 10 objects or 10 % of what it has on the target", false},
 		{"all renamed", configMaps(0, 40), configMaps(40, 80), "", false},
-		{"half of them renamed", configMaps(0, 40), configMaps(40, 60), "the unit deletes more than 10 objects or 10 % of what it has on target a/1", false},
+		{"half of them renamed", configMaps(0, 40), configMaps(40, 60), "the unit deletes more than 10 objects or 10 % of what it has on the target", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := lossOf("shop", "a/1", c.from, c.to)
@@ -215,7 +215,7 @@ func TestNothingSlips(t *testing.T) {
 		v := Judge(in)
 		for _, l := range losses {
 			for _, o := range l.Gone {
-				held := v.Held[Deletion{l.UnitTarget, o.ID, o.UID}] != ""
+				held := v.Held[Deletion{UnitTarget: l.UnitTarget, ID: o.ID, UID: o.UID}] != ""
 				left := slices.ContainsFunc(l.Remains, func(id object.ID) bool { return IsWorkload(id) && id.Namespace == o.Namespace })
 				if l.Stays && IsWorkload(o.ID) && !left && (!held || v.Withheld[l.Unit] == "") {
 					t.Errorf("%s of %s: held %t, withheld %q", o.ID, l.Unit, held, v.Withheld[l.Unit])
@@ -230,4 +230,80 @@ func TestNothingSlips(t *testing.T) {
 			t.Errorf("all is approved: %v, %v", after.Held, after.Withheld)
 		}
 	})
+}
+
+// TestAServiceGetsAnotherName: whoever calls it by its name finds nothing, so no other one
+// replaces it. One that goes alone is asked for by the bounds, like all else.
+func TestAServiceGetsAnotherName(t *testing.T) {
+	const why = "another Service comes in its place: whoever calls this one by its name finds nothing"
+	for _, c := range []struct{ name, from, to, want string }{
+		{"renamed", "Deployment/ns/a Service/ns/a", "Deployment/ns/a Service/ns/b", why},
+		{"dropped", "Deployment/ns/a Service/ns/a", "Deployment/ns/a", ""},
+		{"renamed in another namespace", "Deployment/ns/a Service/ns/a", "Deployment/ns/a Service/two/b", ""},
+	} {
+		l := lossOf("shop", "a/1", c.from, c.to)
+		v := Judge(Input{Limits: config.DefaultGuard, Losses: []Loss{l}, Fleet: 2000})
+		if got := reasons(v); got != c.want || len(v.Withheld) > 0 {
+			t.Errorf("%s: held because %q, withheld %v; want %q", c.name, got, v.Withheld, c.want)
+		}
+		l.Stays = false
+		if v := Judge(Input{Limits: config.DefaultGuard, Losses: []Loss{l}, Fleet: 2000}); len(v.Held) > 0 {
+			t.Errorf("%s, of a unit that goes: %v", c.name, v.Held)
+		}
+	}
+}
+
+// TestADepartedCluster: all that it has is one plan, whatever else is deleted; and an approval
+// of it approves no deletion.
+func TestADepartedCluster(t *testing.T) {
+	gone := lossOf("gone", "b/1", configMaps(0, 100), "")
+	gone.Departed = true
+	other := lossOf("other", "b", "StatefulSet/ns/a", "")
+	other.Departed = true
+	deletes := lossOf("shop", "a/1", configMaps(0, 100), configMaps(2, 100))
+	in := Input{Limits: config.DefaultGuard, Losses: []Loss{gone, other, deletes}, Fleet: 300, Approved: map[Deletion]bool{}}
+	v := Judge(in)
+	plans := new(Ledger).PlansOf(v, time.Time{})
+	if len(plans) != 1 || plans[0].Forgets() != "b" || len(plans[0].Deletions) != 101 || len(v.Withheld)+len(v.Ends)+len(v.Together) > 0 {
+		t.Fatalf("%d plans, withheld %v: %v", len(plans), v.Withheld, plans)
+	}
+	for deletion := range v.Held {
+		in.Approved[deletion] = true
+	}
+	if v = Judge(in); len(v.Held) > 0 {
+		t.Errorf("all is approved, and held: %v", v.Held)
+	}
+	in.Losses[0].Departed, in.Losses[1].Departed = false, false
+	if v = Judge(in); len(v.Held) != 101 {
+		t.Errorf("%d deletions are held, want 101: they were approved to be forgotten", len(v.Held))
+	}
+}
+
+// TestReasonsNameTheirTarget: a deletion is not held with the name of a target that it is not on,
+// unless only that one holds it; what keeps the release back names the target.
+func TestReasonsNameTheirTarget(t *testing.T) {
+	const works = "Deployment/ns/a ConfigMap/ns/a"
+	losses := []Loss{
+		lossOf("shop", "a/1", configMaps(0, 40), ""), lossOf("shop", "b/1", configMaps(0, 40), ""),
+		lossOf("shop", "c/1", configMaps(0, 40), configMaps(1, 40)),
+		lossOf("work", "a/1", works, "ConfigMap/ns/a"), lossOf("work", "b/1", works, "ConfigMap/ns/a"),
+	}
+	v := Judge(Input{Limits: config.DefaultGuard, Losses: losses, Fleet: 200})
+	found := map[string]bool{}
+	for d, why := range v.Held {
+		found[string(d.Unit)+" "+string(d.Target)+": "+why] = true
+	}
+	want := []string{
+		"shop a/1: the unit deletes more than 10 objects or 10 % of what it has on the target",
+		"shop b/1: the unit deletes more than 10 objects or 10 % of what it has on the target",
+		"shop c/1: the unit deletes more than 10 objects or 10 % of what it has on target a/1",
+		"work a/1: the unit stays, and loses all workloads that it has on the target in namespace ns",
+		"work b/1: the unit stays, and loses all workloads that it has on the target in namespace ns",
+	}
+	if got := slices.Sorted(maps.Keys(found)); !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+	if got := v.Withheld["work"]; got != "the unit stays, and loses all workloads that it has on target a/1 in namespace ns" {
+		t.Errorf("withheld: %s", got)
+	}
 }

@@ -4,6 +4,7 @@
 package approval
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -91,8 +92,15 @@ func Of(e store.Entry) Deletion {
 	return Deletion{UnitTarget: e.Place(), ID: e.ID, UID: e.UID}
 }
 
+// Forgetting is that an entry leaves the inventory with its cluster, and its object stays.
+func Forgetting(e store.Entry) Deletion {
+	deletion := Of(e)
+	deletion.Forget = true
+	return deletion
+}
+
 func stored(deletion store.Deletion) Deletion {
-	return Deletion{UnitTarget: object.UnitTarget{Unit: deletion.Unit, Target: deletion.Target}, ID: deletion.ID, UID: deletion.UID}
+	return Deletion{UnitTarget: object.UnitTarget{Unit: deletion.Unit, Target: deletion.Target}, ID: deletion.ID, UID: deletion.UID, Forget: deletion.Forget}
 }
 
 // Approved are all deletions that were approved. It must not be changed.
@@ -101,26 +109,43 @@ func (l *Ledger) Approved() map[Deletion]bool { return l.approved }
 // IsEmpty says that nothing waits, and nothing was approved that is not over.
 func (l *Ledger) IsEmpty() bool { return len(l.plans)+len(l.approvals) == 0 }
 
+// scope is what the deletions of one plan have in common.
+type scope struct {
+	unit    config.UnitPath // empty: the whole fleet
+	cluster string          // that left the fleet; empty for deletions
+}
+
+// scopeOf is that of the plan which a deletion is in.
+func (v *Verdict) scopeOf(deletion *Deletion) scope {
+	switch {
+	case deletion.Forget:
+		return scope{cluster: deletion.Target.Cluster()}
+	case v.Together[deletion.Unit]:
+		return scope{}
+	}
+	return scope{unit: deletion.Unit}
+}
+
 // PlansOf makes plans of what is held: one for each unit, so that one team's deletions
 // do not stand in another's way, or a single one when it is held because of what the
-// commit deletes in all. Those that were there before keep their time, and who
-// rejected them.
+// commit deletes in all. Objects that are forgotten with a cluster are a plan for each cluster. Those
+// that were there before keep their time, and who rejected them.
 func (l *Ledger) PlansOf(v Verdict, now time.Time) []store.Plan {
-	byUnit := map[config.UnitPath][]store.Deletion{}
+	held := map[scope][]store.Deletion{}
 	for deletion, why := range v.Held {
-		of := deletion.Unit
-		if v.Together[of] {
-			of = ""
-		}
-		byUnit[of] = append(byUnit[of], store.Deletion{Target: deletion.Target, Unit: deletion.Unit, ID: deletion.ID, UID: deletion.UID, Why: why})
+		common := v.scopeOf(&deletion)
+		held[common] = append(held[common], store.Deletion{
+			Target: deletion.Target, Unit: deletion.Unit, ID: deletion.ID, UID: deletion.UID, Forget: deletion.Forget, Why: why,
+		})
 	}
 	known := map[object.Digest]store.Plan{}
 	for _, p := range l.plans {
 		known[p.Digest] = p
 	}
 	var plans []store.Plan
-	for _, unit := range slices.Sorted(maps.Keys(byUnit)) {
-		plan := store.NewPlan(unit, now, byUnit[unit])
+	compare := func(a, b scope) int { return cmp.Or(cmp.Compare(a.unit, b.unit), cmp.Compare(a.cluster, b.cluster)) }
+	for _, common := range slices.SortedFunc(maps.Keys(held), compare) {
+		plan := store.NewPlan(common.unit, now, held[common])
 		if was, ok := known[plan.Digest]; ok {
 			plan.At, plan.Rejected = was.At, was.Rejected
 		}
@@ -221,10 +246,14 @@ func (l *Ledger) PutTallies(tx *store.Tx, counted map[object.UnitTarget]bool, ne
 	return nil
 }
 
-// Waits says of each unit that has deletions in a plan what it waits for.
+// Waits says of each unit that has deletions in a plan what it waits for. Units do not wait
+// for objects that are forgotten.
 func Waits(plans []store.Plan) map[config.UnitPath]string {
 	texts := map[config.UnitPath]string{}
 	for _, p := range plans {
+		if p.Forgets() != "" {
+			continue
+		}
 		counts := map[config.UnitPath]int{}
 		for _, deletion := range p.Deletions {
 			counts[deletion.Unit]++

@@ -25,6 +25,10 @@ const (
 	Anchor
 )
 
+// isAddress says whether others know an object by its name alone, so that one of another
+// name does not replace it.
+func isAddress(id object.ID) bool { return id.Group == "" && id.Kind == "Service" }
+
 // WeightOf is the weight of an object, by its kind.
 func WeightOf(id object.ID) Weight {
 	switch id.Group + "/" + id.Kind {

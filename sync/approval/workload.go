@@ -61,7 +61,12 @@ func (w Work) Covers(other Work) bool { return w == other || w == OwnWork || oth
 // Ends says which work of the unit ends on the target although the unit stays;
 // empty when none does. A unit that has no workload of Kubernetes' own there works
 // by its custom resources: then none of their kinds goes altogether.
-func (l *Loss) Ends() string {
+func (l *Loss) Ends() string { return l.ends(l.named()) }
+
+// named names the target in a text.
+func (l *Loss) named() string { return "on target " + string(l.Target) }
+
+func (l *Loss) ends(where string) string {
 	if !l.Stays {
 		return ""
 	}
@@ -70,11 +75,11 @@ func (l *Loss) Ends() string {
 		switch {
 		case works && o.isWorkload():
 			if !slices.ContainsFunc(l.Remains, func(id object.ID) bool { return IsWorkload(id) && id.Namespace == o.Namespace }) {
-				return fmt.Sprintf("the unit stays, and loses all workloads that it has on target %s%s", l.Target, within(o.ID))
+				return fmt.Sprintf("the unit stays, and loses all workloads that it has %s%s", where, within(o.ID))
 			}
 		case !works && o.IsCustom():
 			if !slices.ContainsFunc(l.Remains, func(id object.ID) bool { return SortOf(id) == SortOf(o.ID) }) {
-				return fmt.Sprintf("the unit stays, and loses every %s that it has on target %s%s", o.Kind, l.Target, within(o.ID))
+				return fmt.Sprintf("the unit stays, and loses every %s that it has %s%s", o.Kind, where, within(o.ID))
 			}
 		}
 	}

@@ -34,7 +34,7 @@ func pictureOf(state *rollout.State) picture {
 	var p picture
 	seen := map[config.TargetName]bool{}
 	for _, path := range slices.Sorted(maps.Keys(state.Units)) {
-		is := status.Of(state.Units[path], nil)
+		is := status.Of(state.Units[path], status.Known{})
 		row := pictureRow{string(path), is.Status, map[config.TargetName]status.Standing{}}
 		for _, t := range is.Targets {
 			row.marks[t.Target], seen[t.Target] = t.Status, true

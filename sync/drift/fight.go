@@ -10,11 +10,14 @@ import (
 	"github.com/swell-sh/swell/sync/store"
 )
 
-// What makes a fight: the same field of an object lost more often than
-// fightLosses within fightWindow.
+// What makes a fight: the same field of an object lost more often than fightLosses within
+// fightWindow, the object corrected more often than fightCorrections, whatever its fields, or
+// the objects of a target more often again than fightRepeats, whichever they are.
 const (
-	fightLosses = 5
-	fightWindow = time.Minute
+	fightLosses      = 5
+	fightCorrections = 12
+	fightRepeats     = 30
+	fightWindow      = time.Minute
 	// MinBackoff is how long a fight rests when it was given up the first time;
 	// it doubles with each time, up to MaxBackoff.
 	MinBackoff = time.Minute
@@ -34,8 +37,10 @@ func lossesOf(f Finding, now time.Time) []store.Loss {
 }
 
 // countLosses adds lost fields of an object to its fight, and says whether to correct
-// them. It is pure.
-func countLosses(f store.Fight, lost []store.Loss, now time.Time) (after store.Fight, correct bool) {
+// them. repeats is how often objects of its target were corrected again within the last
+// fightWindow. It is pure.
+func countLosses(f store.Fight, lost []store.Loss, repeats int, now time.Time) (after store.Fight, correct bool) {
+	before := corrections(f, now)
 	f.Losses = append(recent(f.Losses, now), lost...)
 	f, _ = clamped(f, now)
 	switch {
@@ -55,7 +60,22 @@ func countLosses(f store.Fight, lost []store.Loss, now time.Time) (after store.F
 			return giveUp(f, loss, now), false
 		}
 	}
+	if before >= fightCorrections || before > 0 && repeats >= fightRepeats {
+		return giveUp(f, store.Loss{Manager: lost[0].Manager}, now), false
+	}
 	return f, true
+}
+
+// corrections is how often an object was corrected within the last fightWindow: what was lost
+// at one time was corrected at once.
+func corrections(f store.Fight, now time.Time) (n int) {
+	var last time.Time
+	for _, loss := range recent(f.Losses, now) {
+		if !loss.At.Equal(last) {
+			n, last = n+1, loss.At
+		}
+	}
+	return n
 }
 
 // clamped brings times that lie too far ahead to where they can be, after a

@@ -4,11 +4,13 @@
 package drift
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -20,7 +22,7 @@ func fought(f store.Fight, seconds ...int) (corrected []bool, end store.Fight) {
 	for _, s := range seconds {
 		now := noon.Add(time.Duration(s) * time.Second)
 		var correct bool
-		f, correct = countLosses(f, []store.Loss{{Field: ".spec.replicas", Manager: "hpa", At: now}}, now)
+		f, correct = countLosses(f, []store.Loss{{Field: ".spec.replicas", Manager: "hpa", At: now}}, 0, now)
 		corrected = append(corrected, correct)
 	}
 	return corrected, f
@@ -61,10 +63,10 @@ func TestTrucesGrow(t *testing.T) {
 		now = f.Until
 		lost := []store.Loss{{Field: ".a", Manager: "m", At: now}}
 		var correct bool
-		if f, correct = countLosses(f, lost, now); !correct {
+		if f, correct = countLosses(f, lost, 0, now); !correct {
 			t.Fatal("not taken up again after the pause")
 		}
-		if f, correct = countLosses(f, lost, now); correct {
+		if f, correct = countLosses(f, lost, 0, now); correct {
 			t.Fatal("corrected twice")
 		}
 	}
@@ -81,11 +83,53 @@ func TestOtherFieldsAreOtherLosses(t *testing.T) {
 	var f store.Fight
 	for _, field := range []string{".a", ".b", ".c", ".d", ".e", ".f", ".g"} {
 		var correct bool
-		if f, correct = countLosses(f, []store.Loss{{Field: field, At: noon}}, noon); !correct {
+		if f, correct = countLosses(f, []store.Loss{{Field: field, At: noon}}, 0, noon); !correct {
 			t.Errorf("%s was not corrected", field)
 		}
 	}
 	if over(f, noon.Add(59*time.Second)) || !over(f, noon.Add(time.Minute)) {
 		t.Error("want it forgotten after a minute")
+	}
+}
+
+// nothing is a store with no drift.
+type nothing struct{}
+
+func (nothing) Drifts() ([]store.Drift, error) { return nil, nil }
+func (nothing) Fights() ([]store.Fight, error) { return nil, nil }
+
+// TestAFighterThatTakesOthersEachTime: neither other fields nor other objects of a target keep
+// a fight from being one.
+func TestAFighterThatTakesOthersEachTime(t *testing.T) {
+	for name, c := range map[string]struct {
+		objects int
+		pause   time.Duration // between two losses
+		most    int           // corrections in an hour
+		least   int
+	}{
+		"a field of one object":        {1, 250 * time.Millisecond, 12 + 6, 12},
+		"fifty objects, one by one":    {50, 250 * time.Millisecond, 50 + 30 + 50*6, 80},
+		"an object a minute and a bit": {1, 61 * time.Second, 60, 59},
+		"a hundred objects once":       {100, 36 * time.Second, 100, 100},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, err := Open(nothing{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			corrected, n := 0, 0
+			for now := noon; now.Before(noon.Add(time.Hour)); now = now.Add(c.pause) {
+				id := object.ID{Kind: "ConfigMap", Namespace: "shop", Name: fmt.Sprint(n % c.objects)}
+				entry := store.Entry{Unit: "shop/cart", Target: "sas-1/a", ID: id, Digest: "1"}
+				change := store.Change{Field: fmt.Sprintf(".data.k%d", n), Manager: "x"}
+				if l.AllowCorrection(Finding{Entry: entry, Changes: []store.Change{change}}, now) {
+					corrected++
+				}
+				n++
+			}
+			if corrected < c.least || corrected > c.most {
+				t.Errorf("%d corrections of %d losses, want %d to %d", corrected, n, c.least, c.most)
+			}
+		})
 	}
 }

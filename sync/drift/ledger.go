@@ -276,9 +276,23 @@ func (l *Ledger) AllowCorrection(f Finding, now time.Time) bool {
 	of := f.Entry.Of()
 	fight := l.fights[of]
 	fight.Object, fight.Digest = of, f.Entry.Digest
-	fight, correct := countLosses(fight, lossesOf(f, now), now)
+	repeats := 0
+	if corrections(fight, now) > 0 {
+		repeats = l.repeats(of.Target, now)
+	}
+	fight, correct := countLosses(fight, lossesOf(f, now), repeats, now)
 	l.putFight(fight)
 	return correct
+}
+
+// repeats is how often objects of a target were corrected again within the last minute.
+func (l *Ledger) repeats(target config.TargetName, now time.Time) (n int) {
+	for fought, f := range l.fights {
+		if fought.Target == target {
+			n += max(0, corrections(f, now)-1)
+		}
+	}
+	return n
 }
 
 // FightIsOver says of an object that is as it was applied whether the fight over it,

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -25,11 +26,15 @@ func Text(f Finding) string {
 
 // NotedText says in one line what the state has of a drift, see [Text].
 func NotedText(d store.Drift) string {
+	until := ""
+	if !d.Until.IsZero() {
+		until = ", left alone until " + d.Until.UTC().Format(time.RFC3339)
+	}
 	switch {
 	case d.Mode == ModeFight && len(d.Changes) > 0:
-		return fmt.Sprintf("%s: %s", d.ID, FightText(d.Changes[0].Field, d.Changes[0].Manager))
+		return fmt.Sprintf("%s: %s%s", d.ID, FightText(d.Changes[0].Field, d.Changes[0].Manager), until)
 	case d.Mode == ModeFight:
-		return fmt.Sprintf("%s: %s", d.ID, FightText("", store.UnknownManager))
+		return fmt.Sprintf("%s: %s%s", d.ID, FightText("", store.UnknownManager), until)
 	}
 	return Text(Finding{Entry: store.Entry{ID: d.ID}, Missing: d.Missing, Changes: d.Changes})
 }

@@ -35,6 +35,9 @@ func (j *Job) Do(ctx context.Context, conn *apply.Cluster, inventory Inventory) 
 	}
 	switch j.Kind {
 	case rollout.Apply:
+		if !j.checkEvent(ctx, conn) {
+			return
+		}
 		results := conn.As(j.Account).Apply(ctx, j.Work)
 		j.Note(results)
 		j.notes = notesOf(results)
@@ -42,12 +45,17 @@ func (j *Job) Do(ctx context.Context, conn *apply.Cluster, inventory Inventory) 
 			j.notes = append(j.notes, note{"moved", text})
 		}
 		j.judge(ctx, results, rollout.Applied)
+		if text := j.skippedText(); text != "" && j.Outcome.Result == rollout.Applied && j.Why != rollout.WhyDrift {
+			j.notes = append(j.notes, note{"skipped", text})
+		}
 	case rollout.Prove:
 		results := conn.As(j.Account).Apply(ctx, j.Work)
 		j.Note(results)
 		j.judge(ctx, results, rollout.Healthy)
 	case rollout.Check:
 		j.check(ctx, conn, inventory)
+	case rollout.Compare:
+		j.compare(ctx, conn)
 	case rollout.Remove:
 		results, left := j.prune(ctx, conn, inventory)
 		j.judge(ctx, results, rollout.Removed)
@@ -84,9 +92,13 @@ func (j *Job) Note(results []apply.Result) {
 // check looks at the health of what was applied, and prunes what an earlier
 // bundle left once the new objects are healthy.
 func (j *Job) check(ctx context.Context, conn *apply.Cluster, inventory Inventory) {
-	found, drifts, err := conn.As(j.Account).Health(ctx, j.Work)
+	checked, err := conn.As(j.Account).Check(ctx, j.Work)
+	found := checked.Health
+	if text := document.SomeTexts(checked.Freed, 1); text != "" {
+		j.notes = append(j.notes, note{"deleted", text})
+	}
 	if ctx.Err() == nil {
-		j.Drifts = j.applied(drifts)
+		j.Drifts = j.applied(checked.Drifts)
 	}
 	switch {
 	case ctx.Err() != nil:

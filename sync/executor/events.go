@@ -20,7 +20,8 @@ import (
 //	left     fields were left to others
 //	warning  an object is not quite as it was sent
 //	moved    objects of the bundle are left out, for they are another unit's
-//	deleted  objects are gone
+//	skipped  hooks of the bundle do not run, for it is no event of theirs
+//	deleted  objects are gone, or a pod that a StatefulSet waited for
 //	orphaned an object stays, and no unit has it any more
 //
 // They stand in the history as transitions; a text names the first object and
@@ -44,9 +45,12 @@ func notesOf(results []apply.Result) []note {
 		for _, text := range r.Warnings {
 			add("warning", text)
 		}
+		if r.Freed != "" {
+			add("deleted", r.Freed)
+		}
 	}
 	var notes []note
-	for _, kind := range []string{"adopted", "overwritten", "left", "warning"} {
+	for _, kind := range []string{"adopted", "overwritten", "left", "warning", "deleted"} {
 		if text := document.SomeTexts(lines[kind], 1); text != "" {
 			notes = append(notes, note{kind, text})
 		}

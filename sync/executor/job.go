@@ -28,6 +28,11 @@ type Job struct {
 	Tenant    rollout.Tenant // whose bundle it is
 	Account   string         // that it is done as; empty: swell's own
 	Writers   []string       // the accounts that may have written what is there
+	// Event is what the bundle is to the unit on the target, of an Apply and a Check: hooks
+	// for another event are left out. Look says that an Apply holds it against the cluster
+	// first.
+	Event object.Event
+	Look  bool
 	// Foreign are the objects of the bundle that are another unit's by now, with
 	// its entries: see [ownership.View.Foreign].
 	Foreign []ownership.Transfer
@@ -106,13 +111,19 @@ func (j *Job) StillHeld() []store.Entry {
 	return slices.DeleteFunc(slices.Clone(j.Held), func(e store.Entry) bool { return gone[e.ID] })
 }
 
-// LeavesOut lists the objects that the unit has and that the bundle does not want. Nobody
-// notices what becomes of their content: if a later bundle wants one again, it has to be sent.
+// LeavesOut lists the objects that the unit has and that the bundle does not want, and its
+// hooks that did not run to their end and are not to run now. Nobody notices what becomes of
+// their content: if a later bundle wants one again, it has to be sent.
 func (j *Job) LeavesOut() (entries []store.Entry) {
 	if j.Kind != rollout.Apply || j.Bundle == nil || j.Outcome.Result != "" {
 		return nil
 	}
 	wanted := ownership.ObjectsOf(j.Bundle)
+	for _, o := range j.Bundle.Objects {
+		if o.Skips(j.Event) && j.Inventory[o.ID].Ran == "" {
+			delete(wanted, o.ID)
+		}
+	}
 	for id, known := range j.Inventory {
 		if !wanted[id] && known.Digest != "" {
 			entries = append(entries, known)
@@ -122,7 +133,8 @@ func (j *Job) LeavesOut() (entries []store.Entry) {
 }
 
 // Sends are the objects of the bundle that the job is about: without those that it
-// leaves to other units. The Jobs of gates are only in a Prove, which has its one.
+// leaves to other units, and without hooks for another event. The Jobs of gates are only in a
+// Prove, which has its one.
 func (j *Job) Sends() []*object.Object {
 	left := map[object.ID]bool{}
 	for _, h := range j.Foreign {
@@ -130,7 +142,7 @@ func (j *Job) Sends() []*object.Object {
 	}
 	other := func(o *object.Object) bool {
 		gate := o.Hook() == object.HookGate
-		return left[o.ID] || gate != (j.Kind == rollout.Prove) || gate && o.ID.Name != j.Job
+		return left[o.ID] || o.Skips(j.Event) || gate != (j.Kind == rollout.Prove) || gate && o.ID.Name != j.Job
 	}
 	if !slices.ContainsFunc(j.Bundle.Objects, other) {
 		return j.Bundle.Objects

@@ -180,6 +180,13 @@ func (c *Cluster) hurry() {
 	c.retryAt = time.Time{}
 }
 
+// IsDown says that the cluster did not answer when it was last asked.
+func (c *Cluster) IsDown() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.down != nil
+}
+
 // Condition is why the cluster cannot be reached, or not as its kubeconfig says;
 // nil when it can, as far as anybody has tried.
 func (c *Cluster) Condition() error {
@@ -280,6 +287,13 @@ func (c *Cluster) identity(ctx context.Context, uid string) (string, error) {
 	defer c.mu.Unlock()
 	c.pinned = pinned
 	return pinned, nil
+}
+
+// Forget drops the identity of the cluster: the next one that answers is pinned.
+func (c *Cluster) Forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pinned, c.link = "", nil
 }
 
 // Term is the number of the time for which the cluster's Lease is ours, from 1. Zero

@@ -6,7 +6,6 @@ package fleet
 import (
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 
 	"k8s.io/client-go/tools/clientcmd"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/config/smallfile"
 )
 
 // Context is a context of a kubeconfig.
@@ -26,7 +26,7 @@ type Context struct {
 // Contexts are those of a kubeconfig, sorted by name. Nothing of a credential is in them,
 // nor in an error.
 func Contexts(file string) ([]Context, error) {
-	text, err := os.ReadFile(file)
+	text, err := smallfile.ReadUpTo(file, smallfile.MostKubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig %s: %w", file, document.Cause(err))
 	}

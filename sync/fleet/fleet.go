@@ -51,6 +51,8 @@ type Options struct {
 	// Pin notes the identity of a cluster that is seen for the first time, and returns
 	// the one that it has to have.
 	Pin func(ctx context.Context, name, uid string) (pinned string, err error)
+	// Known says whether the state knows what swell has in a cluster. Nil: it does.
+	Known func(name string) bool
 	// Changed is called when a cluster answers again, and when a Lease was won or lost.
 	Changed func()
 }
@@ -62,6 +64,7 @@ type Fleet struct {
 	host       string
 	repository string // whose objects are ours; empty before the first commit was taken
 	clusters   map[string]*Cluster
+	orders     string // that Leases carry
 
 	keeping context.Context // of those who keep Leases; nil before the first
 	cancel  context.CancelFunc
@@ -153,7 +156,7 @@ func (f *Fleet) newLease(name string) *lease {
 	is := f.options.Holder
 	who := func(process string) string { return f.host + "/" + is.State + "/" + process }
 	l := &lease{cluster: name, namespace: cmp.Or(f.options.Lease.Namespace, config.DefaultLeaseNamespace), times: f.options.LeaseTimes,
-		holder: who(is.Process), changed: f.options.Changed, begun: make(chan struct{}), over: make(chan struct{}), resumed: make(chan struct{}, 1)}
+		holder: who(is.Process), state: is.State, orders: f.orders, known: f.options.Known, changed: f.options.Changed, begun: make(chan struct{}), over: make(chan struct{}), resumed: make(chan struct{}, 1)}
 	for _, process := range is.Before {
 		l.before = append(l.before, who(process))
 	}
@@ -178,7 +181,6 @@ func (f *Fleet) KeepLeases(ctx context.Context, names []string) {
 		if c == nil {
 			continue
 		}
-		c.lease.suspend(false)
 		if c.lease.name != "" {
 			continue
 		}
@@ -198,12 +200,12 @@ func (f *Fleet) KeepLeases(ctx context.Context, names []string) {
 }
 
 // SuspendLeases stops to renew the Leases of these clusters, without giving them back:
-// that would be a write. Nothing is written there before [Fleet.KeepLeases] names the
-// cluster again.
+// that would be a write. Those of all others that were begun are kept, also where it is not
+// known at the moment which clusters Git has.
 func (f *Fleet) SuspendLeases(these func(name string) bool) {
 	for name, c := range f.clusters {
-		if c.lease != nil && these(name) {
-			c.lease.suspend(true)
+		if c.lease != nil {
+			c.lease.suspend(these(name))
 		}
 	}
 }

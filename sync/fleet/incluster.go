@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/config/smallfile"
 )
 
 // mountedAccount is where Kubernetes mounts the credentials of a pod's service account.
@@ -37,7 +38,7 @@ func (k *kubeconfig) inCluster() (*rest.Config, [sha256.Size]byte, error) {
 	token, authority := filepath.Join(dir, "token"), filepath.Join(dir, "ca.crt")
 	content := map[string][]byte{}
 	for _, file := range []string{token, authority} {
-		text, err := os.ReadFile(file)
+		text, err := smallfile.Read(file)
 		if err == nil && len(bytes.TrimSpace(text)) == 0 {
 			err = errors.New("empty")
 		}

@@ -25,6 +25,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/config/smallfile"
 )
 
 // kubeconfig is where the way to a cluster is written, and what may stand there.
@@ -83,7 +84,7 @@ func (k *kubeconfig) open() (reading, error) {
 		return reading{}, err
 	}
 	r := reading{place: "kubeconfig " + file, base: filepath.Dir(file)}
-	if r.text, err = os.ReadFile(file); err != nil {
+	if r.text, err = smallfile.ReadUpTo(file, smallfile.MostKubeconfig); err != nil {
 		return r, fmt.Errorf("%s: %w", r.place, document.Cause(err))
 	}
 	r.sum = sha256.Sum256(r.text)
@@ -263,7 +264,7 @@ func (of one) readFiles(r *reading) error {
 			}
 			file = filepath.Join(r.base, file)
 		}
-		content, err := os.ReadFile(file)
+		content, err := smallfile.Read(file)
 		if err != nil {
 			return fmt.Errorf("%s: %s: %w", f.field, file, document.Cause(err))
 		}

@@ -45,7 +45,7 @@ const (
 	leasePatience = 5 * time.Second
 	// leaseMargin is the share of its time, one in so many, for which nothing more
 	// is sent before somebody else may take the Lease: of a minute, 20 s. A request
-	// takes at most 15 s.
+	// that takes longer than 15 s is given up when that time begins.
 	leaseMargin = 3
 	// releasePatience is how long Leases are tried to be given back.
 	releasePatience = 3 * time.Second
@@ -65,7 +65,10 @@ type lease struct {
 	begun chan struct{} // closed when the first try is over
 	over  chan struct{} // closed when nobody keeps it any more
 
-	resumed chan struct{} // told when it is not suspended any more
+	resumed chan struct{} // told when it is not suspended any more, or is to be written soon
+
+	state string                 // the name of ours
+	known func(name string) bool // whether the state knows the content of a cluster
 
 	mu        sync.Mutex
 	suspended bool // nothing is sent, not even what keeps the Lease
@@ -75,6 +78,11 @@ type lease struct {
 	renewed time.Time
 	terms   int   // counts how often it became ours
 	why     error // it is not ours; nil before the first try
+	// orders are those that it carries, and unsaid is set while they are not written. inherited
+	// are those of another state that were found, and adopted those that are in force by now.
+	orders, inherited, adopted string
+	unsaid                     bool
+	parted                     bool // it was written since it is suspended: see farewell
 	// seen is the Lease of somebody else, and since when it has been that.
 	seen   string
 	seenAt time.Time
@@ -90,7 +98,7 @@ func (l *lease) term() (term int, why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case l.suspended:
+	case l.suspended, l.inherited != "": // soon the daemon has them in force too
 		return 0, nil
 	case l.last == nil:
 		return 0, l.why
@@ -142,6 +150,7 @@ func (l *lease) keep(ctx context.Context) {
 	for {
 		if l.isSuspended() {
 			first()
+			l.farewell(ctx)
 			select {
 			case <-ctx.Done():
 				return
@@ -165,15 +174,25 @@ func (l *lease) keep(ctx context.Context) {
 	}
 }
 
+// farewell writes orders that are not written yet, such as the one that masks the cluster:
+// whoever takes over has to know it.
+func (l *lease) farewell(ctx context.Context) {
+	l.mu.Lock()
+	last, unsaid := l.last, l.unsaid && !l.parted
+	l.unsaid, l.parted = false, l.parted || unsaid
+	l.mu.Unlock()
+	if conn := l.linked(); last != nil && unsaid && conn != nil {
+		_ = l.send(ctx, conn, last, false) // there is no second try in a masked cluster
+	}
+}
+
 // suspend has nothing more sent for the Lease, or has it kept again.
 func (l *lease) suspend(suspended bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.suspended && !suspended {
-		select {
-		case l.resumed <- struct{}{}:
-		default:
-		}
+		l.parted = false
+		l.poke()
 	}
 	l.suspended = suspended
 }
@@ -220,6 +239,11 @@ func (l *lease) try(ctx context.Context) time.Duration {
 		return min(wait, l.retry())
 	}
 	ours := there.Spec.HolderIdentity != nil && *there.Spec.HolderIdentity == l.holder && last != nil
+	if !ours { // else nobody wrote it whose orders count
+		if err := l.read(there); err != nil {
+			return l.failed(err)
+		}
+	}
 	if err := l.put(ctx, conn, there, !ours); err != nil {
 		return l.failed(err)
 	}
@@ -233,8 +257,16 @@ func (l *lease) put(ctx context.Context, conn *apply.Cluster, from *coordination
 	if l.isSuspended() {
 		return NotWriter{fmt.Errorf("cluster %s: it is masked", l.cluster)}
 	}
+	return l.send(ctx, conn, from, anew)
+}
+
+func (l *lease) send(ctx context.Context, conn *apply.Cluster, from *coordinationv1.Lease, anew bool) error {
 	now := time.Now()
 	next := from.DeepCopy()
+	l.mu.Lock()
+	l.write(next)
+	l.unsaid = false
+	l.mu.Unlock()
 	next.Spec.HolderIdentity = &l.holder
 	next.Spec.LeaseDurationSeconds = new(int32(math.Ceil(l.times.Duration.Seconds())))
 	next.Spec.RenewTime = &metav1.MicroTime{Time: now}
@@ -326,6 +358,9 @@ func (l *lease) release(ctx context.Context) {
 		return
 	}
 	next := last.DeepCopy()
+	l.mu.Lock()
+	l.write(next)
+	l.mu.Unlock()
 	next.Spec.HolderIdentity = new("")
 	next.Spec.LeaseDurationSeconds = new(int32(1))
 	next.Spec.RenewTime = &metav1.MicroTime{Time: time.Now()}

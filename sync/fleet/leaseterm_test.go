@@ -35,3 +35,20 @@ func TestAJobEndsWithItsTerm(t *testing.T) {
 		t.Errorf("where no Lease is kept: %v", err)
 	}
 }
+
+// TestASuspendedLeaseIsNotWritten: neither by a try that was under way, nor at the end.
+func TestASuspendedLeaseIsNotWritten(t *testing.T) {
+	l := &lease{cluster: "dev", namespace: "kube-system", name: "swell", times: defaultLeaseTimes, last: &coordinationv1.Lease{},
+		renewed: time.Now(), terms: 1, resumed: make(chan struct{}, 1)}
+	l.suspend(true)
+	if term, why := l.term(); term != 0 || why != nil || l.fence() == nil {
+		t.Errorf("term %d, %v", term, why)
+	}
+	if err := l.put(t.Context(), nil, l.last, false); !errors.As(err, new(NotWriter)) { // there is no connection to write it over
+		t.Error(err)
+	}
+	l.suspend(false)
+	if term, why := l.term(); term != 1 || why != nil || len(l.resumed) != 1 {
+		t.Errorf("resumed: term %d, %v", term, why)
+	}
+}

@@ -16,11 +16,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"sync"
 	"time"
 
 	"github.com/google/go-github/v92/github"
+
+	"github.com/swell-sh/swell/config/smallfile"
 )
 
 // App is a GitHub App that is installed for the repository.
@@ -141,7 +142,7 @@ func segment(claims any) (string, error) {
 
 // readKey reads a private key in PKCS #1, as GitHub gives it, or PKCS #8.
 func readKey(file string) (*rsa.PrivateKey, error) {
-	content, err := os.ReadFile(file)
+	content, err := smallfile.Read(file)
 	if err != nil {
 		return nil, err
 	}

@@ -8,12 +8,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/config/smallfile"
 )
 
 // Job is what a job of continuous integration says of itself in its environment.
@@ -83,7 +83,7 @@ func readActions(getenv func(string) string, is Type) (Job, error) {
 	if file == "" {
 		return job, errors.New("GITHUB_EVENT_PATH is not set: it names the file with the event of the job")
 	}
-	content, err := os.ReadFile(file)
+	content, err := smallfile.ReadUpTo(file, maxEvent)
 	if err != nil {
 		return job, fmt.Errorf("the event of the job, in GITHUB_EVENT_PATH: %w", err)
 	}
@@ -141,3 +141,6 @@ func areURLs(getenv func(string) string, names ...string) error {
 	}
 	return nil
 }
+
+// maxEvent is larger than any event that GitHub makes: 25 MiB.
+const maxEvent = 32 << 20

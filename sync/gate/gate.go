@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -24,6 +23,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/config/smallfile"
 	"github.com/swell-sh/swell/sync/apply/line"
 	"github.com/swell-sh/swell/sync/rollout"
 )
@@ -217,7 +217,7 @@ type authorized struct{ config.Endpoint }
 
 func (a authorized) RoundTrip(r *http.Request) (*http.Response, error) {
 	if a.TokenFile != "" {
-		token, err := os.ReadFile(a.TokenFile)
+		token, err := smallfile.Read(a.TokenFile)
 		if err != nil {
 			return nil, err
 		}

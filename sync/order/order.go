@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -35,6 +36,9 @@ const (
 	Mask Verb = "mask"
 	// Retire: a target is emptied, whatever the commit wants there. [Restore] ends it.
 	Retire Verb = "retire"
+	// Exempt: freezes and Windows do not hold releases, until its time is over. [Unexempt]
+	// ends it before.
+	Exempt Verb = "exempt"
 	// Approve says yes to what waits, or will wait, under a digest: the start of a wave.
 	// It is in force until its time is over.
 	Approve Verb = "approve"
@@ -46,6 +50,8 @@ const (
 	Thaw    Verb = "thaw"
 	Unmask  Verb = "unmask"
 	Restore Verb = "restore"
+	// Unexempt ends exceptions.
+	Unexempt Verb = "unexempt"
 	// Retry starts again what failed or waits.
 	Retry Verb = "retry"
 	// Promote ends the soak and the gates of the wave under way, and the gates at the
@@ -60,15 +66,21 @@ const (
 )
 
 // Verbs are all verbs.
-var Verbs = []Verb{Pause, Freeze, Mask, Retire, Resume, Thaw, Unmask, Restore, Retry, Promote, Rollback, Reconcile, Clear, Approve}
+var Verbs = []Verb{
+	Pause, Freeze, Mask, Retire, Exempt, Resume, Thaw, Unmask, Restore, Unexempt, Retry, Promote, Rollback, Reconcile, Clear, Approve,
+}
 
 // ends are the verbs that end a standing order.
-var ends = map[Verb]Verb{Resume: Pause, Thaw: Freeze, Unmask: Mask, Restore: Retire}
+var ends = map[Verb]Verb{Resume: Pause, Thaw: Freeze, Unmask: Mask, Restore: Retire, Unexempt: Exempt}
 
 // Stands says whether an order of the verb is in force until it is ended.
 func (v Verb) Stands() bool {
-	return v == Pause || v == Freeze || v == Mask || v == Retire || v == Approve
+	return v == Pause || v == Freeze || v == Mask || v == Retire || v == Exempt || v == Approve
 }
+
+// KeepsWrites says whether a standing order of the verb keeps writes from the places that it is
+// about.
+func (v Verb) KeepsWrites() bool { return v == Mask || v == Pause || v == Freeze }
 
 // Ends is the verb whose standing orders this one ends; empty where it ends none.
 func (v Verb) Ends() Verb { return ends[v] }
@@ -88,6 +100,9 @@ type Order struct {
 	Until time.Time `json:"until,omitzero"`
 	// Digest is what an Approve is about.
 	Digest object.Digest `json:"digest,omitempty"`
+	// To is what a Rollback goes to: a commit, or the beginning of its hash, or the number of
+	// a unit's rollout; empty is what ran before.
+	To string `json:"to,omitempty"`
 }
 
 // Text is the order in one line, for the history.
@@ -170,12 +185,41 @@ func (o *Order) Check(now time.Time) error {
 		return errors.New("approve: want a digest")
 	case o.Verb != Approve && o.Digest != "":
 		return fmt.Errorf("%s: it has no digest", o.Verb)
+	case o.To != "" && o.Verb != Rollback:
+		return fmt.Errorf("%s: it goes to no commit", o.Verb)
+	case o.To != "" && !isAbbreviated(o.To) && !isNumber(o.To):
+		return fmt.Errorf("to %q: want a commit, or at least %d digits of its hash, or the number of a rollout", o.To, fewestDigits)
+	case o.Verb == Exempt && (o.Until.IsZero() || o.Scope.Unit == ""):
+		return errors.New("exempt: want a unit or a folder, and an end")
 	case o.Verb == Retire && (o.Scope.Target == "" || o.Scope != Scope{Target: o.Scope.Target}):
 		return errors.New("retire: want a target or a cluster, and nothing else")
 	case o.Verb.OfUnits() && (o.Scope.Target != "" || o.Scope.Wave != "" && o.Verb != Promote):
 		return fmt.Errorf("%s: it is about units as a whole: want units, a folder or a tenant, and no target or wave", o.Verb)
 	}
 	return nil
+}
+
+// fewestDigits is how much of the hash of a commit names it.
+const fewestDigits = 7
+
+// isAbbreviated says whether a text can be the beginning of the hash of a commit.
+func isAbbreviated(text string) bool {
+	return len(text) >= fewestDigits && strings.Trim(text, "0123456789abcdef") == ""
+}
+
+// isNumber says whether a text is the number of a rollout: it has fewer digits than a commit.
+func isNumber(text string) bool {
+	return text != "" && len(text) < fewestDigits && strings.Trim(text, "0123456789") == ""
+}
+
+// ToRollout is the number of the rollout that a rollback goes to; not ok when it names a
+// commit, or nothing.
+func (o *Order) ToRollout() (number int, ok bool) {
+	if !isNumber(o.To) {
+		return 0, false
+	}
+	number, err := strconv.Atoi(o.To)
+	return number, err == nil
 }
 
 // Standing are orders in force, by number.

@@ -27,6 +27,37 @@ func TestMeets(t *testing.T) {
 	}
 }
 
+// TestEndedBy: an order ends those wholly in its scope, and of its own verb alone.
+func TestEndedBy(t *testing.T) {
+	all := Scope{}
+	for _, c := range []struct {
+		mask, unmask Scope
+		want         bool
+	}{
+		{all, all, true},
+		{all, Scope{Wave: "canary"}, false},
+		{all, Scope{Tenant: "shop"}, false},
+		{all, Scope{Target: "sas-1"}, false},
+		{all, Scope{Unit: "services"}, false},
+		{Scope{Wave: "canary"}, all, true},
+		{Scope{Wave: "canary"}, Scope{Wave: "canary"}, true},
+		{Scope{Wave: "canary"}, Scope{Wave: "rest"}, false},
+		{Scope{Wave: "canary", Target: "sas-1"}, Scope{Target: "sas-1"}, true},
+		{Scope{Target: "sas-1"}, Scope{Wave: "canary", Target: "sas-1"}, false},
+		{Scope{Tenant: "shop"}, Scope{Tenant: "pay"}, false},
+		{Scope{Unit: "services/cart"}, Scope{Unit: "services"}, true},
+		{Scope{Unit: "services"}, Scope{Unit: "services/cart"}, false},
+		{Scope{Target: "sas-1/a"}, Scope{Target: "sas-1"}, true},
+		{Scope{Target: "sas-1"}, Scope{Target: "sas-1/a"}, false},
+	} {
+		in := Standing{{Seq: 1, Verb: Mask, Scope: c.mask}, {Seq: 2, Verb: Pause, Scope: c.mask}}
+		left, ended := in.EndedBy(&Order{Verb: Unmask, Scope: c.unmask})
+		if len(ended) == 1 != c.want || len(left)+len(ended) != 2 || len(ended) == 1 && ended[0].Seq != 1 {
+			t.Errorf("unmask of %q ends a mask of %q: got %v, want %t", c.unmask.Text(), c.mask.Text(), ended, c.want)
+		}
+	}
+}
+
 // TestCommandInAShell: what commits name is a word of a shell, and no command of it.
 func TestCommandInAShell(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
@@ -38,6 +69,27 @@ func TestCommandInAShell(t *testing.T) {
 	} {
 		if c.got != c.want {
 			t.Errorf("got %s, want %s", c.got, c.want)
+		}
+	}
+}
+
+// TestHasCluster: a scope has all of a cluster when nothing but the cluster narrows it.
+func TestHasCluster(t *testing.T) {
+	for _, c := range []struct {
+		scope Scope
+		want  bool
+	}{
+		{Scope{}, true},
+		{Scope{Target: "sas-1"}, true},
+		{Scope{Target: "sas-1/a"}, false},
+		{Scope{Target: "vla-1"}, false},
+		{Scope{Unit: "services"}, false},
+		{Scope{Tenant: "shop"}, false},
+		{Scope{Wave: "canary"}, false},
+		{Scope{Target: "sas-1", Wave: "canary"}, false},
+	} {
+		if got := c.scope.HasCluster("sas-1"); got != c.want {
+			t.Errorf("%q: got %t, want %t", c.scope.Text(), got, c.want)
 		}
 	}
 }

@@ -101,7 +101,7 @@ func (v *View) holds(e store.Entry) (yes bool, err error) {
 // inBundle says whether a bundle of an entry's unit on its target has the object.
 func (v *View) inBundle(e store.Entry, digest object.Digest) (bool, error) {
 	if v.bundles[digest] == nil {
-		bundle, err := v.Bundle(rollout.Action{Unit: e.Unit, Target: e.Target, Digest: digest, Commit: v.State.Units[e.Unit].Commits[digest]})
+		bundle, err := v.Bundle(v.State.Units[e.Unit].ActionFor(e.Target, digest))
 		if err != nil {
 			return false, fmt.Errorf("what unit %s has on %s: %w", e.Unit, e.Target, err)
 		}

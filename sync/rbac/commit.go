@@ -32,7 +32,7 @@ func Needed(s *render.Snapshot, clusters []*config.Cluster, o Options) ([]Role, 
 	own := n.of[o.Account]
 	rules := append(o.connect(), own.everywhere()...)
 	if own.workloads {
-		rules = slices.Concat(rules, scalers(), health(), tree())
+		rules = slices.Concat(rules, scalers(), health(), tree(), o.stuckPods(own.cluster.objects))
 	}
 	rules = append(rules, Rule{Survey, "what swell has in the cluster when its state was lost, and whether the state is older; of all kinds, so also of Secrets",
 		rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"list"}}})
@@ -215,7 +215,7 @@ func (n *needs) tenants(o *Options) (roles []Role) {
 		for namespace, within := range is.within {
 			rules := within.rules("the objects of the tenant's units")
 			if is.workloads {
-				rules = slices.Concat(rules, scalers(), health(), tree())
+				rules = slices.Concat(rules, scalers(), health(), tree(), o.stuckPods(within.objects))
 			}
 			roles = append(roles, Role{Name: name, Namespace: namespace, Account: account, Rules: rules})
 		}

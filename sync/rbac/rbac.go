@@ -26,16 +26,18 @@ type Feature string
 
 // Connect, Apply, Lease and Tenants are needed for any work. Without the others, swell says
 // less: why pods are not ready (Health), what it has in a cluster after its state was lost
-// (Survey), the commands facts pull (Facts) and tree (Tree).
+// (Survey), the commands facts pull (Facts) and tree (Tree). StuckPods is there only where
+// [Options.StuckPods] asks for it.
 const (
-	Connect Feature = "connect"
-	Apply   Feature = "apply"
-	Health  Feature = "health"
-	Lease   Feature = "lease"
-	Tenants Feature = "tenants"
-	Survey  Feature = "survey"
-	Facts   Feature = "facts"
-	Tree    Feature = "tree"
+	Connect   Feature = "connect"
+	Apply     Feature = "apply"
+	Health    Feature = "health"
+	Lease     Feature = "lease"
+	Tenants   Feature = "tenants"
+	Survey    Feature = "survey"
+	Facts     Feature = "facts"
+	Tree      Feature = "tree"
+	StuckPods Feature = "stuck-pods"
 )
 
 // Optional are the features that may be left out.
@@ -109,6 +111,9 @@ type Options struct {
 	// LeaseNamespace is where the Lease is; see config.Lease.
 	LeaseNamespace string
 	Without        []Feature
+	// StuckPods gives the right to delete pods where there are StatefulSets. The roles of
+	// [General] have it anyway.
+	StuckPods bool
 }
 
 // objectVerbs are what sync/apply does with an object of a unit: it reads, lists and
@@ -177,6 +182,16 @@ func health() []Rule {
 		{Health, why, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"events", "pods"}, Verbs: []string{"list"}}},
 		{Health, why, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"persistentvolumeclaims"}, Verbs: []string{"get"}}},
 	}
+}
+
+// stuckPods is what frees a StatefulSet; none where the objects have no StatefulSet, or
+// where it is not asked for.
+func (o *Options) stuckPods(objects resources) []Rule {
+	if !o.StuckPods || !objects["apps"]["statefulsets"] {
+		return nil
+	}
+	return []Rule{{StuckPods, "a pod that never was ready and that its StatefulSet waits for instead of replacing it",
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "delete"}}}}
 }
 
 // scalers says what sets the number of replicas of a workload.

@@ -120,7 +120,8 @@ func (p *pass) write(u *Unit, name config.TargetName, t *Target, w waves) bool {
 	if t.applied() {
 		return false
 	}
-	a := Action{Kind: Apply, Unit: u.Path, Target: name, Digest: t.Wanted, Commit: u.Commits[t.Wanted], Wave: u.waveName(t), Why: WhyRollout}
+	a := u.ActionFor(name, t.Wanted)
+	a.Kind, a.Wave, a.Why = Apply, u.waveName(t), WhyRollout
 	removing := 0
 	if t.Wanted == "" {
 		a.Kind, a.Digest, removing = Remove, "", 1
@@ -142,6 +143,9 @@ func (p *pass) write(u *Unit, name config.TargetName, t *Target, w waves) bool {
 	}
 	if !t.TriedAt.IsZero() && p.early(u, name, t) {
 		return false
+	}
+	if t.Wanted != "" && a.Why != WhyRollback && p.compare(u, named{name, t}) {
+		return true
 	}
 	why, until := p.bars(u, name, t, a.Why)
 	if why == "" && a.Why != WhyRollback {
@@ -239,9 +243,9 @@ func (p *pass) correct(u *Unit, name config.TargetName, t *Target) bool {
 	u.restless = true // from the next Decide on it is a write like any other
 	p.state.touch(u.Path)
 	p.open(u, name)
-	p.plan.Actions = append(p.plan.Actions, Action{
-		Kind: Apply, Unit: u.Path, Target: name, Digest: t.Applied, Commit: u.Commits[t.Applied], Wave: u.waveName(t), Why: WhyDrift,
-	})
+	a := u.ActionFor(name, t.Applied)
+	a.Kind, a.Wave, a.Why = Apply, u.waveName(t), WhyDrift
+	p.plan.Actions = append(p.plan.Actions, a)
 	return true
 }
 
@@ -256,10 +260,12 @@ func (p *pass) check(u *Unit, name config.TargetName, t *Target, w waves) {
 	if p.state.notices.steady && look == lookOut {
 		look = lookNever
 	}
-	prune := t.Leftovers && t.applied() && p.known(u.Path) && p.stopped(u.at(name, t)) == ""
+	keeps := p.keeps(u, name, t)
+	prune := t.Leftovers && t.applied() && keeps == ""
 	if look == lookNever && p.state.notices.doubted[object.UnitTarget{Unit: u.Path, Target: name}] {
 		look = lookDoubt
 	}
+	p.putOff(u, t, keeps)
 	if t.Health == HealthGood && t.Trouble == NoTrouble && look == lookNever && !prune {
 		return
 	}
@@ -277,16 +283,32 @@ func (p *pass) check(u *Unit, name config.TargetName, t *Target, w waves) {
 	if p.proves[object.UnitTarget{Unit: u.Path, Target: name}] {
 		return // one action at a place, see [pass.unfinished]
 	}
-	why := WhyRollout
+	a := u.ActionFor(name, t.Applied)
+	a.Kind, a.Wave, a.Why, a.Prune = Check, u.waveName(t), WhyRollout, prune
 	switch {
 	case r.Status == RollingBack && t.Touched:
-		why = WhyRollback
+		a.Why = WhyRollback
 	case r.Status != Progressing || !t.Touched:
-		why = WhyRetry
+		a.Why = WhyRetry
 	}
-	p.plan.Actions = append(p.plan.Actions, Action{
-		Kind: Check, Unit: u.Path, Target: name, Digest: t.Applied, Commit: u.Commits[t.Applied], Wave: u.waveName(t), Why: why, Prune: prune,
-	})
+	p.plan.Actions = append(p.plan.Actions, a)
+}
+
+// keeps says why nothing is deleted at a place of what an earlier bundle may have left
+// there; empty when it may be.
+func (p *pass) keeps(u *Unit, name config.TargetName, t *Target) string {
+	if !p.known(u.Path) {
+		return "it is not known whether Git wants it"
+	}
+	return p.stopped(u.at(name, t))
+}
+
+// putOff says so of a target where nothing else is waited for.
+func (p *pass) putOff(u *Unit, t *Target, keeps string) {
+	if t.Leftovers && t.applied() && t.Health == HealthGood && t.Left == "" && keeps != "" {
+		t.Left = "what an earlier bundle left is not deleted: " + keeps
+		p.state.touch(u.Path)
+	}
 }
 
 // watch is why a target that is healthy is looked at.
@@ -360,4 +382,12 @@ func (u *Unit) timeout(t *Target) time.Duration {
 		return config.DefaultHealthTimeout
 	}
 	return u.Rollout.Spec.Waves[t.Wave].Timeout
+}
+
+// soak is that of the target's wave; zero where it has none.
+func (u *Unit) soak(t *Target) time.Duration {
+	if t.Wave < 0 || t.Wave >= len(u.Rollout.Spec.Waves) {
+		return 0
+	}
+	return u.Rollout.Spec.Waves[t.Wave].Soak
 }

@@ -57,7 +57,7 @@ func (p *pass) count() *counts {
 type inChange struct {
 	on    []config.TargetName // where it is in change
 	soaks bool
-	seeks []named // targets that are not as they should be, and need other units
+	seeks []named // targets that are not as they should be, and may wait for other units
 }
 
 func (u *Unit) inChange() (is inChange) {
@@ -65,7 +65,7 @@ func (u *Unit) inChange() (is inChange) {
 		if at.inChange() {
 			is.on = append(is.on, at.name)
 		}
-		if len(at.Needs) > 0 && !at.applied() {
+		if !at.applied() && (len(at.Needs) > 0 || at.Wanted == "" || len(u.afterUnits(at.Target)) > 0) {
 			is.seeks = append(is.seeks, at)
 		}
 	}
@@ -168,7 +168,7 @@ func (p *pass) full(u *Unit, name config.TargetName) string {
 		}
 		c.onTarget[name]++
 	}
-	u.crowded = u.crowded || text != ""
+	u.crowded, p.refused = u.crowded || text != "", p.refused || text != ""
 	if !u.Targets[name].TriedAt.IsZero() { // what is tried again is not counted after this Decide
 		u.restless, p.uncounted = true, true
 	}
@@ -214,24 +214,38 @@ func (p *pass) seekFor(u *Unit) {
 		u.changes = u.inChange()
 	}
 	for _, at := range u.changes.seeks {
-		p.seek(at.Needs, at.name)
+		p.seek(p.waitedFor(u, at), at.name)
 	}
 }
 
 // seek notes units that are waited for on a target, and those that they wait for there.
-func (p *pass) seek(needs []config.UnitPath, name config.TargetName) {
+func (p *pass) seek(others []config.UnitPath, name config.TargetName) {
 	seen := map[config.UnitPath]bool{}
-	for len(needs) > 0 {
-		path := needs[0]
-		needs = needs[1:]
+	for len(others) > 0 {
+		path := others[0]
+		others = others[1:]
 		if seen[path] {
 			continue
 		}
 		seen[path], p.sought[path] = true, true
 		if u := p.state.Units[path]; u != nil && u.Targets[name] != nil {
-			needs = slices.Concat(needs, u.Targets[name].Needs)
+			others = slices.Concat(others, p.waitedFor(u, named{name, u.Targets[name]}))
 		}
 	}
+}
+
+// waitedFor are the units that one may wait for on a target: those that it needs and those
+// that its wave starts after, or, where it leaves, those that have to leave first and the one
+// that it became.
+func (p *pass) waitedFor(u *Unit, target named) []config.UnitPath {
+	if target.Wanted != "" {
+		return slices.Concat(target.Needs, u.afterUnits(target.Target))
+	}
+	others := p.dependentsOn(object.UnitTarget{Unit: u.Path, Target: target.name})
+	if target.Successor != "" {
+		others = append(slices.Clone(others), target.Successor)
+	}
+	return others
 }
 
 // pend notes which release of the unit the commit wants that has not begun.

@@ -41,7 +41,8 @@ const (
 	Brought
 	// Cleaned: the unit leaves the target, and its objects there are deleted.
 	Cleaned
-	// Forgotten: the cluster left the fleet. The objects stay there, in no inventory.
+	// Forgotten: the cluster left the fleet. The objects stay there, and in the inventory
+	// until that is approved to be forgotten.
 	Forgotten
 )
 

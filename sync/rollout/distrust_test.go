@@ -41,7 +41,21 @@ func TestDistrust(t *testing.T) {
 		}
 	}
 	for name, prepare := range map[string]func(*State){
-		"done":           func(s *State) { settle(s, wants("c1", "v1"), Applied) },
+		"done": func(s *State) { settle(s, wants("c1", "v1"), Applied) },
+		"suspected before": func(s *State) {
+			settle(s, wants("c1", "v1"), Unreachable)
+			if got := s.Suspect("b", "older", now); len(got) != 1 || s.Units["cart"].Rollout.Status != Held {
+				panic("a release under way goes on")
+			}
+			for _, a := range s.Decide(wants("c1", "v1"), now).Actions {
+				if a.Kind == Apply {
+					panic("it goes on")
+				}
+			}
+			if got := s.Suspect("b", "older", now); len(got) != 0 {
+				panic("it is told again")
+			}
+		},
 		"progressing":    func(s *State) { settle(s, wants("c1", "v1"), Unreachable) },
 		"stalled":        func(s *State) { settle(s, wants("c1", "v1"), Refused) },
 		"being put back": func(s *State) { settle(s, wants("c1", "v1"), Applied); settle(s, wants("c2", "v2"), Refused) },

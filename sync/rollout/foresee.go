@@ -131,11 +131,10 @@ func (f *foresight) see(tr *Transition) {
 		f.Courses[tr.Unit] = &Course{Started: true, Spec: &u.Rollout.Spec}
 	case tr.Kind == "done" && c != nil:
 		c.Done = tr.Time
-	case tr.Kind == "passed" && (c != nil || u != nil):
+	case (tr.Kind == kindPassed || tr.Kind == kindCleaned) && (c != nil || u != nil):
 		c = f.course(tr.Unit)
 		i := slices.IndexFunc(c.Spec.Waves, func(w config.Wave) bool { return w.Name == tr.Wave })
-		cleans := slices.ContainsFunc(c.Legs, func(l Leg) bool { return l.Wave == i && l.Cleans })
-		c.leg(i, cleans).Passed = tr.Time
+		c.leg(i, tr.Kind == kindCleaned).Passed = tr.Time
 	}
 }
 

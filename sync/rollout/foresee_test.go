@@ -68,7 +68,7 @@ func happens(t *rapid.T, s *State, w *Wanted, now, ends time.Time) (passed []str
 	for range 20_000 {
 		plan := s.Decide(w, now)
 		for _, tr := range plan.Transitions {
-			if tr.Kind == "passed" || tr.Kind == "done" {
+			if tr.Kind == "passed" || tr.Kind == "cleaned" || tr.Kind == "done" {
 				passed = append(passed, fmt.Sprint(tr.Unit, " ", tr.Wave, " ", tr.Kind, " ", tr.Time.Format(time.TimeOnly)))
 			}
 		}

@@ -91,6 +91,7 @@ func (p *pass) notStarted(u *Unit, name config.TargetName, t *Target) (text stri
 		why := ""
 		switch {
 		case !gate.AtStart():
+		case gate.Approval != nil && t.isLive(): // it was approved once
 		case gate.Approval != nil:
 			why = p.unapproved(u, t.Wave, n)
 		case gate.HTTP != nil:
@@ -101,7 +102,7 @@ func (p *pass) notStarted(u *Unit, name config.TargetName, t *Target) (text stri
 		case gate.Window != nil:
 			is, changes := gate.Window.At(p.now)
 			if until = earlier(until, changes); !is {
-				why = "the window opens at " + clock(changes)
+				why = "the window " + opensText(changes)
 			}
 		}
 		if why != "" {
@@ -339,7 +340,9 @@ func (p *pass) unfinished(u *Unit, gate *config.JobGate, soaks time.Time) (why s
 			p.proves = map[object.UnitTarget]bool{}
 		}
 		p.proves[object.UnitTarget{Unit: u.Path, Target: name}] = true
-		p.plan.Actions = append(p.plan.Actions, Action{Kind: Prove, Unit: u.Path, Target: name, Digest: t.Applied, Commit: u.Commits[t.Applied], Wave: u.waveName(t), Why: WhyRollout, Job: gate.Name})
+		a := u.ActionFor(name, t.Applied)
+		a.Kind, a.Wave, a.Why, a.Job = Prove, u.waveName(t), WhyRollout, gate.Name
+		p.plan.Actions = append(p.plan.Actions, a)
 	}
 	return why, false
 }

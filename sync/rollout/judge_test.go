@@ -45,9 +45,10 @@ type seen struct {
 	tried     time.Duration
 	hasTried  bool
 	failed    bool
-	surely    bool // failed, whatever the clock said
-	cut       bool // unreachable, or in trouble of its own
-	blind     bool // and nobody has known since how it is
+	surely    bool          // failed, whatever the clock said
+	returned  time.Duration // when it was last back after it was away for long; zero: never
+	cut       bool          // unreachable, or in trouble of its own
+	blind     bool          // and nobody has known since how it is
 	blinded   time.Duration
 	correctly bool // the write under way corrects drift
 	step      string
@@ -355,8 +356,7 @@ func (j *judge) started(w *world, tr Transition, old seenUnit) seenUnit {
 	return u
 }
 
-// passed looks at the first time that a wave is passed; the second time is
-// about removals.
+// passed looks at the first time that a wave is passed.
 func (j *judge) passed(tr Transition, u seenUnit) bool {
 	wave := 0
 	for u.spec.Waves[wave].Name != tr.Wave {
@@ -442,6 +442,9 @@ func (j *judge) outcome(o Outcome, u *Unit) {
 		if !s.healthy {
 			s.since += away
 		}
+		if away >= 30*time.Second && !s.recovers(j.elapsed, timeout) {
+			s.returned = j.elapsed
+		}
 	}
 	switch {
 	case o.Result == Drifted:
@@ -458,7 +461,7 @@ func (j *judge) outcome(o Outcome, u *Unit) {
 		s.failed = s.failed || about && j.elapsed-s.stepped >= timeout
 	case o.Kind == Apply && o.Result == Failed:
 		if about {
-			s.failed, s.surely = true, true
+			s.failed, s.surely = true, !s.recovers(j.elapsed, timeout)
 		}
 	case o.Result == Healthy:
 		if !s.healthy {
@@ -473,7 +476,7 @@ func (j *judge) outcome(o Outcome, u *Unit) {
 			s.healthy, s.since = false, j.elapsed
 		}
 		s.checked, s.cut = j.elapsed, false
-		s.surely = s.surely || about && o.Result == Failed
+		s.surely = s.surely || about && o.Result == Failed && !s.recovers(j.elapsed, timeout)
 		s.failed = s.failed || about && (o.Result == Failed || j.elapsed-s.since >= timeout)
 	case !about:
 	case o.Result == Unreachable, o.Result == Unavailable:
@@ -484,6 +487,11 @@ func (j *judge) outcome(o Outcome, u *Unit) {
 		s.cut = false
 	}
 	j.seen[at] = s
+}
+
+// recovers says that the target was away until lately: what fails now may be ill for that.
+func (s *seen) recovers(now, timeout time.Duration) bool {
+	return s.returned > 0 && now < s.returned+timeout
 }
 
 // disk wants what was stored to be all of the state.

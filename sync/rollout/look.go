@@ -43,6 +43,7 @@ const (
 	PhaseBack       Phase = "rolled back"
 	PhaseNotReached Phase = "not reached" // the rollout ended before it
 	PhaseCleaning   Phase = "cleaning"    // all are passed, and the unit leaves targets of this one
+	PhaseToClean    Phase = "to clean"    // the same, and an earlier wave is cleaned first
 )
 
 // WaveLook is how a wave stands.
@@ -94,6 +95,8 @@ func (l *Look) Waves(u *Unit) []WaveLook {
 func (u *Unit) phase(wave int) Phase {
 	r := u.Rollout
 	switch {
+	case r.Status == Progressing && r.Removing && wave > r.Wave && u.leaves(wave):
+		return PhaseToClean
 	case r.Status == Done, r.Status == Progressing && (r.Removing && wave != r.Wave || !r.Removing && wave < r.Wave):
 		return PhasePassed
 	case r.Status == Progressing && r.Removing:
@@ -113,6 +116,14 @@ func (u *Unit) phase(wave int) Phase {
 	}
 	return PhaseBack
 }
+
+// leaves says that the unit has something on a target of the wave that it leaves.
+func (u *Unit) leaves(wave int) bool {
+	return slices.ContainsFunc(u.list(), func(t named) bool { return t.Wave == wave && t.Wanted == "" && !t.applied() })
+}
+
+// isPassed says that a wave of the phase was passed, and is at most cleaned since.
+func (p Phase) isPassed() bool { return p == PhasePassed || p == PhaseCleaning || p == PhaseToClean }
 
 // Unpicked are the targets of a unit that no wave picks, sorted.
 func (u *Unit) Unpicked() (names []config.TargetName) {
@@ -159,6 +170,28 @@ func (l *Look) holds(u *Unit, w *WaveLook) []Hold {
 		}
 	}
 	return holds
+}
+
+// Stopped says why nothing more of a unit's release begins: too many units failed on its
+// commit. It is about the release that waits for its turn, or else about the one under way;
+// empty where nothing of it has still to begin. A nil Look knows of no failures.
+func (l *Look) Stopped(u *Unit) string {
+	r := u.Rollout
+	switch {
+	case l == nil:
+	case u.Pending != nil && u.BlockedBy == ObstacleTurn:
+		if !u.Pending.Promoted {
+			return l.p.broken(u.Pending.Commit)
+		}
+	case r.Status == Progressing && !r.Promoted && u.hasToBegin():
+		return l.p.broken(r.Commit)
+	}
+	return ""
+}
+
+// hasToBegin says that the release has still to be written to a target for the first time.
+func (u *Unit) hasToBegin() bool {
+	return slices.ContainsFunc(u.list(), func(t named) bool { return !t.applied() && t.TriedAt.IsZero() && t.Masked == "" })
 }
 
 // AddHold adds a target to the hold that is the same, or to a new one.
@@ -270,7 +303,7 @@ func (l *Look) gate(u *Unit, wave, n int, w *WaveLook) GateLook {
 	switch {
 	case waived:
 		g.State, g.Text = GateWaived, "promoted"
-	case w.Phase == PhasePassed || w.Phase == PhaseCleaning || known.Passed:
+	case w.Phase.isPassed() || known.Passed:
 		g.State, g.Text = GatePassed, ""
 		if known.By != "" {
 			g.Text = "approved by " + known.By
@@ -296,8 +329,8 @@ func (l *Look) askedNow(u *Unit, w *WaveLook, gate *config.Gate, known *GateStat
 		}
 	case gate.Window != nil:
 		is, changes := gate.Window.At(l.p.now)
-		if g.State, g.Text = GatePassed, "open until "+clock(changes); !is {
-			g.State, g.Text = GateWaits, "opens at "+clock(changes)
+		if g.State, g.Text = GatePassed, openText(changes); !is {
+			g.State, g.Text = GateWaits, opensText(changes)
 		}
 	case gate.After != nil:
 		g.State = GatePassed
@@ -391,5 +424,5 @@ func (s *State) Proves(where object.UnitTarget) (earlier Action, proves bool) {
 	if !goesOn || !t.Touched || t.Applied != t.Wanted || t.Wanted == t.Good || t.Wave < r.EndsWaived {
 		return Action{}, false
 	}
-	return Action{Unit: where.Unit, Target: where.Target, Digest: t.Good, Commit: u.Commits[t.Good]}, true
+	return u.ActionFor(where.Target, t.Good), true
 }

@@ -73,14 +73,29 @@ func (s *State) Masked(want *Wanted, place object.UnitTarget, now time.Time) str
 	if len(b.Masks)+len(b.standing) == 0 {
 		return ""
 	}
-	at := config.Place{Unit: place.Unit, Target: place.Target}
-	if w := want.Units[place.Unit]; w != nil {
-		at.Tenant, at.Labels = w.Tenant, w.Targets[place.Target].Labels
+	return b.mask(s.placeOf(want, place), now)
+}
+
+// Paused says why nothing is written at a place for a release or a rollback; empty when it
+// may be.
+func (s *State) Paused(want *Wanted, target object.UnitTarget, now time.Time) string {
+	b := bounds{Bounds: want.Bounds, standing: want.Standing}
+	if len(b.standing) == 0 {
+		return ""
 	}
-	if u := s.Units[place.Unit]; u != nil && u.Targets[place.Target] != nil {
-		at = u.Place(place.Target)
+	return b.paused(s.placeOf(want, target), now)
+}
+
+// placeOf returns the place as masks and orders see it.
+func (s *State) placeOf(want *Wanted, target object.UnitTarget) config.Place {
+	if u := s.Units[target.Unit]; u != nil && u.Targets[target.Target] != nil {
+		return u.Place(target.Target)
 	}
-	return b.mask(at, now)
+	seen := config.Place{Unit: target.Unit, Target: target.Target}
+	if w := want.Units[target.Unit]; w != nil {
+		seen.Tenant, seen.Labels = w.Tenant, w.Targets[target.Target].Labels
+	}
+	return seen
 }
 
 // mask brings up to date which targets of the unit are masked.
@@ -106,8 +121,11 @@ func (u *Unit) changesTenant(w *WantedUnit) bool {
 
 // stopped says why no release, and no rollback, writes or deletes at a place; empty when
 // they may.
-func (p *pass) stopped(at config.Place) string {
-	if o := p.bounds.under(order.Pause, at, p.now); o != nil {
+func (p *pass) stopped(at config.Place) string { return p.bounds.paused(at, p.now) }
+
+// paused says by which order nothing is written at a place.
+func (b *bounds) paused(scope config.Place, now time.Time) string {
+	if o := b.under(order.Pause, scope, now); o != nil {
 		return "paused " + o.Text()
 	}
 	return ""
@@ -116,6 +134,9 @@ func (p *pass) stopped(at config.Place) string {
 // closed says why no release starts at a place now, empty when it may, and until when
 // that holds; zero is for as long as nothing happens.
 func (p *pass) closed(at config.Place) (why string, until time.Time) {
+	if o := p.bounds.under(order.Exempt, at, p.now); o != nil {
+		return "", o.Until
+	}
 	if o := p.bounds.under(order.Freeze, at, p.now); o != nil {
 		return "frozen " + o.Text(), time.Time{}
 	}
@@ -139,10 +160,7 @@ func (p *pass) closed(at config.Place) (why string, until time.Time) {
 	if open || shut == "" {
 		return "", until
 	}
-	if opens.IsZero() {
-		return fmt.Sprintf("Window %s does not open any more", shut), until
-	}
-	return fmt.Sprintf("Window %s opens at %s", shut, clock(opens)), until
+	return fmt.Sprintf("Window %s %s", shut, opensText(opens)), until
 }
 
 // beforeText says until when something holds; zero is for good.
@@ -153,10 +171,21 @@ func beforeText(end time.Time) string {
 	return " before " + clock(end)
 }
 
-// clock is a time in a text; zero is never.
-func clock(at time.Time) string {
-	if at.IsZero() {
-		return "never"
+// opensText says when something opens that is shut; zero is never.
+func opensText(opens time.Time) string {
+	if opens.IsZero() {
+		return "does not open any more"
 	}
-	return at.UTC().Format(time.RFC3339)
+	return "opens at " + clock(opens)
 }
+
+// openText says until when something is open; zero is for good.
+func openText(closes time.Time) string {
+	if closes.IsZero() {
+		return "open at all times"
+	}
+	return "open until " + clock(closes)
+}
+
+// clock is a time in a text. The time must not be zero.
+func clock(at time.Time) string { return at.UTC().Format(time.RFC3339) }

@@ -104,28 +104,15 @@ func (p *pass) reaches(from, to config.UnitPath, name config.TargetName, seen []
 }
 
 // leaveLater says that other units have to leave the target first, because
-// they need what this one has there, and notes one as the reason.
+// they need what this one has there, or that its successor has to be well there, and notes
+// one as the reason.
 func (p *pass) leaveLater(u *Unit, name config.TargetName) bool {
 	u.restless = true
-	if p.dependents == nil {
-		p.dependents = map[object.UnitTarget][]config.UnitPath{}
-		for path, other := range p.state.Units {
-			if w := p.want.Units[path]; w != nil && len(w.Needs) == 0 && p.known(path) && !other.Rollout.Spec.HasAfter() {
-				continue
-			}
-			for target, t := range other.Targets {
-				needs := p.needsOf(path, target, t)
-				if !p.wants(path, target) { // one that stays starts no more
-					needs = slices.Concat(needs, other.afterUnits(t))
-				}
-				for _, need := range needs {
-					at := object.UnitTarget{Unit: need, Target: target}
-					p.dependents[at] = append(p.dependents[at], path)
-				}
-			}
-		}
+	if p.awaitsSuccessor(u, name, u.Targets[name]) {
+		return true
 	}
-	for _, path := range slices.Sorted(slices.Values(p.dependents[object.UnitTarget{Unit: u.Path, Target: name}])) { // so that the reason stays the same
+	dependents := p.dependentsOn(object.UnitTarget{Unit: u.Path, Target: name})
+	for _, path := range slices.Sorted(slices.Values(dependents)) { // so that the reason stays the same
 		if other := p.state.Units[path]; path == u.Path || other == nil || other.Targets[name] == nil || other.Targets[name].nothing() {
 			continue
 		}
@@ -135,6 +122,33 @@ func (p *pass) leaveLater(u *Unit, name config.TargetName) bool {
 		}
 	}
 	return false
+}
+
+// dependentsOn are the units that must leave a target before this one does.
+func (p *pass) dependentsOn(unitTarget object.UnitTarget) []config.UnitPath {
+	if p.dependents == nil {
+		p.findDependents()
+	}
+	return p.dependents[unitTarget]
+}
+
+func (p *pass) findDependents() {
+	p.dependents = map[object.UnitTarget][]config.UnitPath{}
+	for path, other := range p.state.Units {
+		if w := p.want.Units[path]; w != nil && len(w.Needs) == 0 && p.known(path) && !other.Rollout.Spec.HasAfter() {
+			continue
+		}
+		for target, t := range other.Targets {
+			needs := p.needsOf(path, target, t)
+			if !p.wants(path, target) { // one that stays starts no more
+				needs = slices.Concat(needs, other.afterUnits(t))
+			}
+			for _, need := range needs {
+				unitTarget := object.UnitTarget{Unit: need, Target: target}
+				p.dependents[unitTarget] = append(p.dependents[unitTarget], path)
+			}
+		}
+	}
 }
 
 // afterUnits are the units that a gate has a target's wave start after.

@@ -19,8 +19,8 @@ import (
 // the end of quarantines. The transitions say what was done, of kind [order.Order.Verb];
 // one says that there was nothing to do.
 func (s *State) Obey(o order.Order, want *Wanted, now time.Time) []Transition {
-	transitions, done, why := s.obey(&o, want, now)
-	if !done {
+	transitions, effects, why := s.obey(&o, want, now)
+	if len(effects) == 0 {
 		text := "there was nothing to do"
 		if why != "" {
 			text += ": " + why
@@ -30,19 +30,25 @@ func (s *State) Obey(o order.Order, want *Wanted, now time.Time) []Transition {
 	return transitions
 }
 
-// Idle says why there is nothing to do for an order that is carried out once; empty when
-// there is. The state is not of use afterwards.
-func (s *State) Idle(o order.Order, b Bounds, standing order.Standing, now time.Time) (why string) {
-	_, done, why := s.obey(&o, &Wanted{Held: "the commit is not read", Bounds: b, Standing: standing}, now)
-	if done {
-		return ""
-	}
-	return cmp.Or(why, "nothing of it was released")
+// Effect is what an order does to a unit, in one line.
+type Effect struct {
+	Unit config.UnitPath `json:"unit"`
+	Text string          `json:"text"`
 }
 
-// obey carries an order out for all units that it is about. Where nothing was done, why
-// says why, in words that are the same for many units.
-func (s *State) obey(o *order.Order, want *Wanted, now time.Time) (transitions []Transition, done bool, why string) {
+// Effects says what an order that is carried out once would do, by unit; where that is
+// nothing, why says why. The state is not of use afterwards.
+func (s *State) Effects(o order.Order, b Bounds, standing order.Standing, now time.Time) (effects []Effect, why string) {
+	_, effects, why = s.obey(&o, &Wanted{Held: "the commit is not read", Bounds: b, Standing: standing}, now)
+	if len(effects) > 0 {
+		return effects, ""
+	}
+	return nil, cmp.Or(why, "nothing of it was released")
+}
+
+// obey carries an order out for all units that it is about, and says what it did to each.
+// Where nothing was done, why says why, in words that are the same for many units.
+func (s *State) obey(o *order.Order, want *Wanted, now time.Time) (transitions []Transition, effects []Effect, why string) {
 	p := &pass{state: s, want: want, held: want.Refused(), now: instant(now)}
 	p.bound()
 	reasons := map[string]bool{}
@@ -54,7 +60,7 @@ func (s *State) obey(o *order.Order, want *Wanted, now time.Time) (transitions [
 		caused := len(p.plan.Transitions)
 		text, idle := p.obey(u, o)
 		if text != "" {
-			done = true
+			effects = append(effects, Effect{path, text})
 			s.touch(path)
 			p.note(u, "", string(o.Verb), joined(o.Text(), text))
 			is := p.plan.Transitions // the order first, and then what it caused
@@ -63,7 +69,7 @@ func (s *State) obey(o *order.Order, want *Wanted, now time.Time) (transitions [
 			reasons[idle] = true
 		}
 	}
-	return p.plan.Transitions, done, strings.Join(slices.Sorted(maps.Keys(reasons)), "; ")
+	return p.plan.Transitions, effects, strings.Join(slices.Sorted(maps.Keys(reasons)), "; ")
 }
 
 func (u *Unit) hasWave(name string) bool {
@@ -80,10 +86,14 @@ func (u *Unit) hasWave(name string) bool {
 func (p *pass) obey(u *Unit, o *order.Order) (did, idle string) {
 	switch o.Verb {
 	case order.Retry:
-		if u.retry(o.Scope.Target, p.now) {
-			return "tried again", ""
+		waits, kept := u.waitsForRetry(o.Scope.Target), len(u.Quarantine)
+		switch {
+		case !u.retry(o.Scope.Target, p.now):
+			return "", "nothing failed or waits"
+		case !waits:
+			return outOfQuarantine(kept), ""
 		}
-		return "", "nothing failed or waits"
+		return "tried again", ""
 	case order.Promote:
 		return p.promote(u, o)
 	case order.Rollback:
@@ -91,11 +101,18 @@ func (p *pass) obey(u *Unit, o *order.Order) (did, idle string) {
 	case order.Clear:
 		if n := len(u.Quarantine); n > 0 {
 			u.Quarantine = nil
-			return fmt.Sprintf("%d bundles are out of quarantine", n), ""
+			return outOfQuarantine(n), ""
 		}
 		return "", "nothing is in quarantine"
 	}
 	return "", ""
+}
+
+func outOfQuarantine(bundles int) string {
+	if bundles == 1 {
+		return "1 bundle is out of quarantine"
+	}
+	return fmt.Sprintf("%d bundles are out of quarantine", bundles)
 }
 
 // promote opens what the unit's release waits for: its turn; the gates at the start of the
@@ -226,34 +243,30 @@ const byHand = "rollback "
 // rollBack puts back what the unit had before the release under way; or before the last
 // one, where none is.
 func (p *pass) rollBack(u *Unit, o *order.Order) (did, idle string) {
-	r := u.Rollout
+	r, without, why := u.Rollout, "", ""
 	switch {
-	case r.Status == RollingBack || r.Status == RolledBack:
+	case r.Status == RollingBack || r.Status == RolledBack && o.To == "":
 		return "", fmt.Sprintf("it is %s already", r.Status)
+	case o.To != "":
+		if without, why = u.stepBackTo(o); why != "" {
+			return "", why
+		}
 	case r.Status == Done && !u.stepBack(), r.Status != Done && !u.CanGoBack():
 		return "", "no earlier bundle that passed its wave is known"
 	}
 	r.Stalled, r.Silence = false, false
 	r.Failure = byHand + o.Text()
+	if r.Status == Done && o.To == "" {
+		without = u.withoutPast()
+	}
+	r.Failure = joined(r.Failure, without)
 	var written []config.TargetName
 	for _, t := range u.list() {
 		if t.Touched {
 			written = append(written, t.name)
 		}
 	}
+	did = u.backText(written)
 	p.turnBack(u, written)
-	return "what ran before is put back", ""
-}
-
-// stepBack makes what was good before the good bundle of each target that has one.
-func (u *Unit) stepBack() bool {
-	stepped := false
-	for _, t := range u.list() {
-		if len(t.Ran) < 2 || t.Ran[0] != t.Good || t.Wanted != t.Good {
-			continue
-		}
-		t.Ran = t.Ran[1:]
-		t.Good, t.Touched, stepped = t.Ran[0], true, true
-	}
-	return stepped
+	return joined(did, without), ""
 }

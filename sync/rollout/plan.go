@@ -46,6 +46,8 @@ type Action struct {
 	// Both are empty for Remove.
 	Digest object.Digest
 	Commit config.Commit
+	// Origin is the unit that the commit has the bundle of; empty: Unit. It had another name.
+	Origin config.UnitPath
 	Why    Why
 	Wave   string // name of the target's wave; empty when it is in none
 	// Prune allows a Check to delete the unit's leftovers on the target,
@@ -53,6 +55,15 @@ type Action struct {
 	Prune bool
 	// Job is the name of the Job of a Prove.
 	Job string
+}
+
+// Rendered is the unit that the commit has the bundle of.
+func (a Action) Rendered() config.UnitPath { return cmp.Or(a.Origin, a.Unit) }
+
+// ActionFor returns an action about a bundle of the unit on a target. The caller says the rest:
+// kind, reason and wave.
+func (u *Unit) ActionFor(name config.TargetName, digest object.Digest) Action {
+	return Action{Unit: u.Path, Target: name, Digest: digest, Commit: u.Commits[digest], Origin: u.Origins[digest]}
 }
 
 func (a Action) place() object.UnitTarget { return object.UnitTarget{Unit: a.Unit, Target: a.Target} }
@@ -76,6 +87,9 @@ const (
 	// [Waiting] until then, [Failed], [Refused], [Deferred], [Unavailable],
 	// [Gone], [Unreachable].
 	Prove Kind = "prove"
+	// Compare looks whether an apply of the bundle would change nothing, and writes
+	// nothing: [Same], [Differs], [Unavailable], [Unreachable].
+	Compare Kind = "compare"
 	// Sweep is never planned. It is the kind of an outcome that a sweep found:
 	// [Drifted], with Unit and Target.
 	Sweep Kind = "sweep"
@@ -99,10 +113,10 @@ type Transition struct {
 	Target  config.TargetName `json:"target,omitempty"`
 	Rollout int               `json:"rollout,omitempty"` // [Rollout.ID]
 	Wave    string            `json:"wave,omitempty"`
-	// Kind is one word: "started", "superseded", "resumed", "passed", "applied",
+	// Kind is one word: "started", "superseded", "resumed", "passed", "cleaned", "applied",
 	// "step", "healthy", "unhealthy", "failed", "unreachable", "unavailable", "deferred", "drifted", "corrected",
-	// "removed", "forgotten", "waiting", "rolling back", "rolled back", "held", "done",
-	// "degraded", "recovered", "not deleted", "blocked", "unblocked", "retry", "promote", "rollback", "clear", "approved",
+	// "removed", "departed", "waiting", "rolling back", "rolled back", "held", "done",
+	// "degraded", "recovered", "not deleted", "renamed", "blocked", "unblocked", "retry", "promote", "rollback", "clear", "approved",
 	// "caught up". Callers add their own.
 	Kind string `json:"kind"`
 	Text string `json:"text,omitempty"`
@@ -195,6 +209,8 @@ type pass struct {
 	proves map[object.UnitTarget]bool
 	// uncounted says that counts has something that is not in change.
 	uncounted bool
+	// refused says that a unit got no room in a budget.
+	refused bool
 
 	// dependents are the units that must leave a target before another, made
 	// when they are first asked for.

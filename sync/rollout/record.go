@@ -4,6 +4,7 @@
 package rollout
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -35,6 +36,9 @@ type Outcome struct {
 	Denied bool
 	// Runs says, for a Check that found the bundle healthy, what it runs.
 	Runs string
+	// Event is set of a [Waiting] Apply that wrote nothing, because by the objects in the
+	// cluster the bundle is another event than the state knew: this one.
+	Event object.Event
 }
 
 // Result of an action.
@@ -73,6 +77,9 @@ const (
 	Unreachable Result = "unreachable"
 	// Drifted: live objects differ from what was applied.
 	Drifted Result = "drifted"
+	// Same: an apply would change nothing. Differs: it would, or nobody knows.
+	Same    Result = "same"
+	Differs Result = "differs"
 )
 
 // Record records the outcome of an action. Outcomes of one target come in the
@@ -91,11 +98,14 @@ func (s *State) Record(o Outcome, now time.Time) []Transition {
 	switch {
 	case o.Result == Drifted:
 		r.drifted()
+	case o.Kind == Compare:
+		r.compareEnded()
 	case o.Kind == Prove:
 		r.proved()
 	case o.Kind == Apply && o.Result == Applied:
 		r.applied()
 	case o.Kind != Check && o.Result == Waiting:
+		r.t.found(o.Event)
 		r.waiting()
 	case o.Kind == Remove && o.Result == Removed:
 		r.removed()
@@ -152,11 +162,14 @@ func (r *recording) known() {
 		blind := r.now.Sub(t.BlindSince)
 		fresh := blind >= minAway && !r.recovers() // or one that is away all the time never fails
 		for _, since := range []*time.Time{&t.TriedAt, &t.StepSince, &t.Since} {
-			if since == &t.Since && t.Health == HealthGood { // a soak is nothing that runs out
-				continue
-			}
 			switch {
 			case since.IsZero():
+			case since == &t.Since && t.Health == HealthGood:
+				*since = since.Add(blind)
+				soak := r.u.soak(t)
+				if least := r.now.Add(min(soak, r.u.timeout(t)) - soak); fresh && since.Before(least) {
+					*since = least
+				}
 			case fresh:
 				*since = r.now
 			default:
@@ -201,6 +214,9 @@ func (r *recording) applied() {
 			r.transitions[len(r.transitions)-1].Commit = r.Commit
 		}
 	}
+	if ro := r.u.Rollout; ro.Status == Progressing && t.Wave == ro.Wave && !ro.Removing && r.Why != WhyDrift {
+		ro.forgetEnds(t.Wave) // what they said was said without this target
+	}
 	t.Applied, t.AppliedAt, t.Dirty, t.Drifted = r.Digest, r.now, false, false
 	t.Health, t.Since, t.CheckedAt, t.GateFailed = HealthProgressing, r.now, time.Time{}, ""
 	r.settle()
@@ -209,6 +225,7 @@ func (r *recording) applied() {
 func (r *recording) removed() {
 	t := r.t
 	t.Applied, t.AppliedAt, t.Dirty, t.Drifted, t.Leftovers, t.Left = "", r.now, false, false, false, ""
+	t.Installed, t.Existed, t.Installing = false, false, ""
 	t.Made = nil
 	t.Tenants = nil
 	t.Health, t.Since, t.CheckedAt = HealthUnknown, r.now, time.Time{}
@@ -220,7 +237,7 @@ func (r *recording) removed() {
 func (r *recording) settle() {
 	t := r.t
 	t.Trouble, t.Reason, t.Attempts, t.RetryAt = NoTrouble, "", 0, time.Time{}
-	t.Step, t.StepSince = "", time.Time{}
+	t.Step, t.StepSince, t.OthersStep = "", time.Time{}, false
 }
 
 func (r *recording) health() {
@@ -235,11 +252,13 @@ func (r *recording) health() {
 			t.Since = r.now
 		}
 		r.settle()
-		t.Health, t.Reason, t.Runs = HealthGood, r.Reason, r.Runs
+		t.Health, t.Reason, t.Runs, t.Installed = HealthGood, r.Reason, r.Runs, true
 		switch {
 		case r.Pruned:
 			t.Leftovers, t.Left, t.Made = false, "", nil
 			t.cleaned()
+		case r.Prune && r.Left == "":
+			t.Left = cmp.Or(t.Left, "the deletion of what an earlier bundle left was cut short")
 		case r.Prune:
 			if r.Denied && t.Left != r.Left {
 				r.note("not deleted", r.Left)
@@ -247,7 +266,7 @@ func (r *recording) health() {
 			t.Left = r.Left
 		}
 		if r.u.Rollout.Status == Done && t.done() {
-			t.good()
+			t.good(r.u.Rollout.ID)
 		}
 		return
 	}
@@ -318,6 +337,7 @@ func (r *recording) waiting() {
 		t.Step, t.StepSince = r.Step, r.now
 		r.note("step", r.Reason)
 	}
+	t.OthersStep = r.Outside
 	t.Reason, t.Attempts = r.Reason, 0
 	ends := t.StepSince.Add(r.u.timeout(t))
 	late := !r.now.Before(ends)
@@ -370,6 +390,26 @@ func (r *recording) failed() {
 	}
 }
 
+// FailsAt is when a target that the release under way wrote counts as failed, if nothing
+// changes. Zero: it does not fail by time, also while it does not answer.
+func (u *Unit) FailsAt(name config.TargetName) time.Time {
+	t := u.Targets[name]
+	if u.Rollout.Status != Progressing || t.Wanted == "" || !t.Touched || !t.BlindSince.IsZero() || t.Masked != "" {
+		return time.Time{}
+	}
+	switch {
+	case t.Trouble == TroubleDeferred && !t.applied():
+		return t.TriedAt.Add(u.timeout(t))
+	case t.Trouble != NoTrouble:
+		return time.Time{}
+	case t.Step != "" && !t.applied() && !t.OthersStep:
+		return t.StepSince.Add(u.timeout(t))
+	case !t.Dirty && t.Applied == t.Wanted && t.Health == HealthProgressing:
+		return t.Since.Add(u.timeout(t))
+	}
+	return time.Time{}
+}
+
 // goneAttempts is how often a bundle is missed before a rollback to it is given up: within
 // that time, a minute, a damaged copy of the repository is fetched anew.
 const goneAttempts = 5
@@ -381,7 +421,7 @@ func (r *recording) gone() {
 	if r.u.Rollout.Status != RollingBack || !t.Touched || !r.wanted() || t.Attempts < goneAttempts {
 		return
 	}
-	t.Ran = slices.DeleteFunc(t.Ran, func(d object.Digest) bool { return d == t.Good })
+	t.Ran = slices.DeleteFunc(t.Ran, func(p Past) bool { return p.Digest == t.Good })
 	t.Good, t.Wanted = "", t.Applied
 	if failure := &r.u.Rollout.Failure; !strings.Contains(*failure, r.Reason) {
 		*failure += "; " + r.Reason

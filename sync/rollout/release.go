@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
@@ -38,7 +39,7 @@ func (p *pass) release(path config.UnitPath) {
 				p.block(u, why, "")
 				return
 			}
-			if why := p.delayed(u, w); why != "" {
+			if why := p.delayed(u, w); why != "" && !u.isRestoredTo(w) {
 				p.block(u, why, ObstacleTurn)
 				return
 			}
@@ -46,6 +47,25 @@ func (p *pass) release(path config.UnitPath) {
 		}
 		p.block(u, u.unpicked(w), "")
 	}
+}
+
+// isRestoredTo says that the unit was rolled back and that every target is well with what
+// the commit wants of it: its release writes nothing, and ends at once.
+func (u *Unit) isRestoredTo(w *WantedUnit) bool {
+	if u.Rollout.Status != RolledBack {
+		return false
+	}
+	for name, wanted := range w.Targets {
+		if wanted.Digest != "" && u.Targets[name] == nil {
+			return false
+		}
+	}
+	for name, t := range u.Targets {
+		if !t.done() || t.Applied == "" || t.Applied != w.Targets[name].Digest {
+			return false
+		}
+	}
+	return true
 }
 
 // newUnit makes a unit that was never released.
@@ -76,7 +96,7 @@ func (p *pass) forgetLeft() {
 				continue
 			}
 			if !t.nothing() {
-				p.note(u, name, "forgotten", ForgottenText)
+				p.note(u, name, "departed", ForgottenText)
 			}
 			if t.Wanted != "" { // should the cluster come back with the same bundle, that is a release
 				u.Rollout.Release = ""
@@ -121,10 +141,38 @@ func (u *Unit) quarantined(w *WantedUnit) string {
 		if t := u.Targets[name]; !ok || t != nil && t.Good == digest {
 			continue
 		}
-		return fmt.Sprintf("bundle %s for target %s is quarantined: %s; %s", digest.Short(), name, q.Why(), u.retryText())
+		return fmt.Sprintf("%sfor target %s is quarantined: %s; %s", quarantinedText(digest), name, q.Why(), u.retryText())
 	}
 	return ""
 }
+
+// InQuarantine returns the quarantined bundles that still keep something of the unit from being
+// released, sorted: those of its release that failed, where no other has begun since, and those
+// of the newest commit. An older one matters again when a commit brings it again.
+func (u *Unit) InQuarantine() (digests []object.Digest) {
+	for _, digest := range slices.Sorted(maps.Keys(u.Quarantine)) {
+		q := u.Quarantine[digest]
+		ofRelease := u.failed() && !q.At.Before(u.Rollout.StartedAt)
+		if ofRelease || u.BlockedBy == ObstacleQuarantine && u.blocks(q.Commit) {
+			digests = append(digests, digest)
+		}
+	}
+	return digests
+}
+
+// blocks says that the newest commit brings a bundle that a commit brought before and that is
+// in quarantine since.
+func (u *Unit) blocks(commit config.Commit) bool {
+	for digest, q := range u.Quarantine {
+		if q.Commit == commit && strings.HasPrefix(u.Blocked, quarantinedText(digest)) {
+			return true
+		}
+	}
+	return false
+}
+
+// quarantinedText begins the text of a unit that is blocked by a bundle.
+func quarantinedText(digest object.Digest) string { return "bundle " + digest.Short() + " " }
 
 // unpicked says which targets the release does not reach.
 func (u *Unit) unpicked(w *WantedUnit) string {
@@ -172,12 +220,14 @@ func (p *pass) start(u *Unit, spec config.Rollout, w *WantedUnit) {
 	if u.Commits == nil {
 		u.Commits = make(map[object.Digest]config.Commit, len(w.Targets))
 	}
-	for name, wt := range w.Targets {
+	numbers := p.numbersOf(u, w)
+	for _, name := range slices.Sorted(maps.Keys(w.Targets)) {
+		wt := w.Targets[name]
 		if wt.Digest == "" {
 			continue
 		}
 		if u.Targets[name] == nil {
-			u.put(name, &Target{})
+			u.put(name, p.inherited(u, name, numbers))
 		}
 		u.Commits[wt.Digest] = next.Commit // of all that render it, the least likely to be lost
 	}
@@ -209,7 +259,7 @@ func (p *pass) start(u *Unit, spec config.Rollout, w *WantedUnit) {
 		}
 		t.forgive(p.now)
 		t.Owes = false
-		t.Fast = spec.FastRevert && t.Wanted != t.Applied && slices.Contains(t.Ran, t.Wanted)
+		t.Fast = spec.FastRevert && t.Wanted != t.Applied && t.ran(t.Wanted)
 	}
 	u.keepCommits()
 	p.state.touch(u.Path)
@@ -252,13 +302,14 @@ func (u *Unit) keepCommits() {
 		if t.Good != t.Applied {
 			keep(t.Good)
 		}
-		for _, digest := range t.Ran {
-			if digest != t.Good {
-				keep(digest)
+		for _, p := range t.Ran {
+			if p.Digest != t.Good {
+				keep(p.Digest)
 			}
 		}
 	}
 	u.Commits = kept
+	maps.DeleteFunc(u.Origins, func(digest object.Digest, _ config.UnitPath) bool { return kept[digest] == "" })
 }
 
 // list names targets, three at most.

@@ -28,7 +28,7 @@ func (u *Unit) Retriable() []Retriable {
 	switch {
 	case u.failed():
 		all = append(all, Retriable{Unit: u.Path, State: string(u.Rollout.Status), Reason: u.Rollout.Failure})
-	case len(u.Quarantine) > 0 && u.Blocked != "":
+	case u.BlockedBy == ObstacleQuarantine:
 		all = append(all, Retriable{Unit: u.Path, State: "quarantined", Reason: u.Blocked})
 	}
 	for _, at := range u.list() {
@@ -70,6 +70,20 @@ func (s *State) Retry(below config.UnitPath, at config.TargetName, text string, 
 		all = append(all, u.transition(instant(now), "", "retry", text))
 	}
 	return all
+}
+
+// waitsForRetry says that the unit failed, or that an attempt of it waits on a target; empty is
+// any.
+func (u *Unit) waitsForRetry(target config.TargetName) bool {
+	if u.failed() {
+		return true
+	}
+	for name, t := range u.Targets {
+		if (target == "" || name == target || name.Cluster() == string(target)) && (t.Trouble != NoTrouble || t.Attempts > 0) {
+			return true
+		}
+	}
+	return false
 }
 
 // retry reports whether there was something to retry.

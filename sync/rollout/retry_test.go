@@ -146,7 +146,7 @@ func TestNothingToDo(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
 		{obey(order.Rollback, ""), "by ann (there was nothing to do: it is rolled back already)"},
 		{obey(order.Promote, ""), "by ann (there was nothing to do: no wave of a release is under way)"},
-		{obey(order.Clear, ""), "by ann; 1 bundles are out of quarantine"},
+		{obey(order.Clear, ""), "by ann; 1 bundle is out of quarantine"},
 		{obey(order.Clear, ""), "by ann (there was nothing to do: nothing is in quarantine)"},
 		{obey(order.Retry, ""), "by ann; tried again"},
 	} {

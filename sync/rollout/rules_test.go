@@ -41,26 +41,30 @@ import (
 //	gate WAVE KIND [VALUE]              approval, after PATH, window SCHEDULE/DURATION, http [start], job NAME, prometheus
 //	silent POLICY [limit=] [after=], revert
 //	tiers TIER..., tier PATH NUMBER, budget [failedUnits=] [units=] [unitsPerTarget=]
-//	order VERB [by=] [reason=] [unit=] [target=] [tenant=] [wave=] [until=DURATION] [digest=UNIT]  digest: of what the unit asks for
+//	order VERB [by=] [reason=] [to=COMMIT] [unit=] [target=] [tenant=] [wave=] [until=DURATION] [digest=UNIT]  digest: of what the unit asks for
 //	authors NAME...                     who wrote what the commit brings
+//	renamed PATH PATH TARGET...         the second unit has the objects of the first there
 //	lift VERB                           ends the standing orders
 //	answer UNIT yes|no|none [REASON]    to the last question of the unit
-//	asked UNIT                          the last plan has a question of it
+//	asked UNIT [NAME=VALUE ...]         the last plan has a question of it, with such values
+//	asks NUMBER                         gates that wait for approval
 //	decide                              the indented lines are all actions
 //	  KIND UNIT TARGET [DIGEST] WHY [prune]
 //	wake DURATION|never                 of the last plan, from now
 //	RESULT UNIT TARGET [pruned] [step=NAME] [REASON]  outcome of the last action there
 //	+DURATION, -DURATION                moves the clock
 //	restart                             through JSON, as it would be stored
+//	found UNIT TARGET                   see State.SetFound
 //	event UNIT TARGET DURATION        see State.Requeue: from then on
 //	watched UNIT TARGET
 //	doubt UNIT TARGET                 see State.Doubt
 //	dips|ails UNIT TARGET             see Unit.Dips and Unit.Ails
 //	proves UNIT TARGET yes|no         see State.Proves
-//	told KIND NUMBER                  transitions of outcomes so far
+//	told KIND NUMBER                  transitions so far
 //	settle                              all goes well until nothing is left to do
 //	status|reason|blocked UNIT REGEXP
 //	good UNIT TARGET DIGEST
+//	left UNIT TARGET [TEXT]             the text about leftovers there
 //	gone UNIT [TARGET]
 func TestRules(t *testing.T) {
 	files, err := filepath.Glob("testdata/rules/*.txt")
@@ -96,6 +100,7 @@ type script struct {
 	tiers    map[config.UnitPath]int
 	asked    map[config.UnitPath]Question
 	reported map[string]int
+	found    []object.UnitTarget
 }
 
 func (s *script) fatalf(format string, args ...any) {
@@ -178,6 +183,13 @@ func (s *script) do(words []string) {
 		s.document(verb, rest)
 	case "authors":
 		s.want.Authors = rest
+	case "renamed":
+		if s.want.Renamed == nil {
+			s.want.Renamed = map[object.UnitTarget]config.UnitPath{}
+		}
+		for _, name := range rest[2:] {
+			s.want.Renamed[object.UnitTarget{Unit: config.UnitPath(rest[1]), Target: config.TargetName(name)}] = config.UnitPath(rest[0])
+		}
 	case "decide":
 		s.decide()
 	case "wake":
@@ -206,11 +218,18 @@ func (s *script) do(words []string) {
 		if got := s.reported[rest[0]]; got != s.number(rest[1]) {
 			s.fatalf("%d times %s, want %s", got, rest[0], rest[1])
 		}
+	case "asks":
+		if got := len(s.state.Asks()); got != s.number(rest[0]) {
+			s.fatalf("%d gates wait for approval, want %s", got, rest[0])
+		}
+	case "found":
+		s.found = append(s.found, object.UnitTarget{Unit: config.UnitPath(rest[0]), Target: config.TargetName(rest[1])})
+		s.state.SetFound(s.found)
 	case "event", "watched", "doubt":
 		s.notice(verb, rest)
 	case "settle":
 		s.settle()
-	case "status", "reason", "blocked", "good", "gone":
+	case "status", "reason", "blocked", "good", "left", "gone":
 		s.look(verb, rest)
 	default:
 		if verb[0] == '+' || verb[0] == '-' {
@@ -330,6 +349,9 @@ func (s *script) decide() {
 		}
 	}()
 	s.plan = s.agenda.all(s.state.Decide(s.want, s.now))
+	for _, tr := range s.plan.Transitions {
+		s.reported[tr.Kind]++
+	}
 	for _, a := range s.plan.Actions {
 		at := object.UnitTarget{Unit: a.Unit, Target: a.Target}
 		s.last[at] = a
@@ -426,6 +448,12 @@ func (s *script) look(verb string, rest []string) {
 		}
 		return
 	}
+	if verb == "left" {
+		if got, want := u.Targets[config.TargetName(rest[1])].Left, strings.Join(rest[2:], " "); got != want {
+			s.fatalf("left is %q, want %q", got, want)
+		}
+		return
+	}
 	got := map[string]string{"status": string(u.Rollout.Status), "reason": u.Rollout.Reason, "blocked": u.Blocked}[verb]
 	for obstacle, words := range map[Obstacle]string{ObstacleQuarantine: "is quarantined", ObstacleEmpty: "renders to nothing"} {
 		if strings.Contains(u.Blocked, words) != (u.BlockedBy == obstacle) {
@@ -514,12 +542,17 @@ func (s *script) bound(verb string, rest []string) {
 		if !slices.ContainsFunc(s.plan.Questions, func(q Question) bool { return q.Unit == config.UnitPath(rest[0]) }) {
 			s.fatalf("the plan has no question of %s", rest[0])
 		}
+		for name, want := range pairs(rest[1:]) {
+			if got := s.asked[config.UnitPath(rest[0])].Values[name]; got != want {
+				s.fatalf("%s is %q, want %q", name, got, want)
+			}
+		}
 	}
 }
 
 func (s *script) order(rest []string) {
 	p := pairs(rest[1:])
-	o := order.Order{Seq: int64(s.line), At: s.now, By: "ann", Verb: order.Verb(rest[0]), Reason: p["reason"],
+	o := order.Order{Seq: int64(s.line), At: s.now, By: "ann", Verb: order.Verb(rest[0]), Reason: p["reason"], To: p["to"],
 		Scope: order.Scope{Unit: config.UnitPath(p["unit"]), Target: config.TargetName(p["target"]), Tenant: p["tenant"], Wave: p["wave"]}}
 	if p["by"] != "" {
 		o.By = p["by"]

@@ -69,6 +69,8 @@ type State struct {
 
 	notices notices // no part of what decisions depend on, only of their time
 	changed map[config.UnitPath]bool
+	// found are the places with objects that no bundle was applied to since they were found.
+	found map[object.UnitTarget]bool
 	// fleet are the clusters of the fleet that targets were last compared with.
 	fleet  map[string]bool
 	common common // of the last Decide
@@ -85,6 +87,11 @@ type Unit struct {
 	// Commits says for each digest that a target wants, holds or may have to
 	// go back to, which commit renders it. Bundles themselves are not kept.
 	Commits map[object.Digest]config.Commit `json:"commits,omitempty"`
+	// Releases are the commits of rollouts that passed their waves, by their number.
+	Releases map[int]config.Commit `json:"releases,omitempty"`
+	// Origins are the units that a commit has in place of this one, of bundles from before
+	// it was renamed.
+	Origins map[object.Digest]config.UnitPath `json:"origins,omitempty"`
 	// Quarantine are bundles that failed. No rollout starts that would bring
 	// one to a target where it is not the good one.
 	Quarantine map[object.Digest]Quarantined `json:"quarantine,omitempty"`
@@ -232,7 +239,19 @@ type Target struct {
 	Good object.Digest `json:"good,omitempty"`
 	// Ran are the last bundles that were good here, the newest first; Good is among
 	// them. At most maxRan.
-	Ran []object.Digest `json:"ran,omitempty"`
+	Ran []Past `json:"ran,omitempty"`
+	// Installed says that a bundle of the unit was healthy here once, or that its objects
+	// were found after the state was lost. In a row from before this field, Good and Ran say
+	// so. Existed says that objects of the unit were here before swell wrote any, when it
+	// last looked.
+	Installed bool `json:"installed,omitempty"`
+	Existed   bool `json:"existed,omitempty"`
+	// Installing is the bundle that installs the unit here, until another one is written.
+	// It is only set for a bundle whose hooks differ, see [object.Bundle.DiffersByEvent].
+	Installing object.Digest `json:"installing,omitempty"`
+	// Successor is the unit that has the objects here by now: this one was renamed. It is not
+	// cleaned before that one is well here.
+	Successor config.UnitPath `json:"successor,omitempty"`
 	// Objects is how many objects Wanted has, as far as is known.
 	Objects int `json:"objects,omitempty"`
 	// Masked says why nothing may be written here; empty when it may.
@@ -291,6 +310,8 @@ type Target struct {
 	// hook, and StepSince is since when. Empty: nothing, as far as is known.
 	Step      string    `json:"step,omitempty"`
 	StepSince time.Time `json:"stepSince,omitzero"`
+	// OthersStep says that Step is nothing of the bundle, which does not fail for it.
+	OthersStep bool `json:"othersStep,omitempty"`
 	// BlindSince is since when it is not known how the objects are, because the
 	// target is unreachable or unavailable; zero when it is known.
 	BlindSince time.Time `json:"blindSince,omitzero"`
@@ -302,6 +323,11 @@ type Target struct {
 	// the last one first; more than one until what the earlier ones left is
 	// gone. None: swell's own account wrote them all.
 	Tenants []Tenant `json:"tenants,omitempty"`
+
+	// compared is the bundle that was compared with what was found here, see [pass.compare],
+	// and live says that it was the same.
+	compared object.Digest
+	live     bool
 }
 
 // Health of what is applied on a target, as last seen.
@@ -365,6 +391,9 @@ func (t *Target) debt() bool {
 
 // nothing says that the unit never left anything on the target.
 func (t *Target) nothing() bool { return t.Applied == "" && t.Good == "" && !t.Dirty }
+
+// IsEmpty says that no bundle is applied on the target, and that none is wanted there.
+func (t *Target) IsEmpty() bool { return t.Applied == "" && t.Wanted == "" }
 
 // forgive forgets what went wrong, and gives a target that is not healthy its
 // whole time again.

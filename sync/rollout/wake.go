@@ -87,12 +87,24 @@ func (p *pass) recount(paths []config.UnitPath) []config.UnitPath {
 	return slices.Compact(paths)
 }
 
-// keepCounts keeps what the next Decide compares its counts with.
+// keepCounts keeps the counts that the next Decide compares its own with. Where a unit was
+// refused room that another one has given up since, in this Decide, the next one comes at once.
 func (p *pass) keepCounts() {
-	p.state.common.counts = counts{}
-	if p.counts = nil; p.bounds.Release.Budget.Counts() && !p.uncounted {
-		p.state.common.counts = *p.count()
+	used := p.counts
+	p.state.common.counts, p.counts = counts{}, nil
+	if !p.bounds.Release.Budget.Counts() || p.uncounted {
+		return
 	}
+	left := p.count()
+	if p.refused && used != nil && !used.equal(left) {
+		p.plan.Wake = earlier(p.plan.Wake, p.now)
+		return
+	}
+	p.state.common.counts = *left
+}
+
+func (c *counts) equal(other *counts) bool {
+	return maps.Equal(c.inFlight, other.inFlight) && maps.Equal(c.onTarget, other.onTarget)
 }
 
 // concerned are the units of which the commit wants something new, and those that are to

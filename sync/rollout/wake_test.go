@@ -50,3 +50,25 @@ func TestTenantOfAUnitAtRest(t *testing.T) {
 		}
 	}
 }
+
+// TestMaskedBeforeItIsThere: a Mask of a tenant or of labels holds at a place that the commit
+// has and the state does not.
+func TestMaskedBeforeItIsThere(t *testing.T) {
+	w := &Wanted{Commit: "c", Units: map[config.UnitPath]*WantedUnit{"cart": {Tenant: "pay", Targets: map[config.TargetName]WantedTarget{
+		"sas-1/a": {Digest: "1", Labels: map[string]string{"site": "sas"}}}}}}
+	unitTarget := object.UnitTarget{Unit: "cart", Target: "sas-1/a"}
+	for _, c := range []struct {
+		where  config.Where
+		masked bool
+	}{
+		{config.Where{Tenants: []string{"pay"}}, true},
+		{config.Where{Tenants: []string{"shop"}}, false},
+		{config.Where{Match: config.Match{Labels: map[string][]string{"site": {"sas"}}}}, true},
+		{config.Where{Match: config.Match{Labels: map[string][]string{"site": {"vla"}}}}, false},
+	} {
+		w.Masks = []Mask{{Name: "m", Where: c.where}}
+		if got := (&State{}).Masked(w, unitTarget, time.Time{}); (got != "") != c.masked {
+			t.Errorf("%+v: got mask %q, want one: %t", c.where, got, c.masked)
+		}
+	}
+}

@@ -45,6 +45,9 @@ type Wanted struct {
 	retired []config.TargetName
 	// Approved are units whose release ends workloads, with approval.
 	Approved map[config.UnitPath]bool
+	// Renamed says of places where a unit is new which unit had its objects there, that the
+	// commit does not have any more. Nil: nobody has looked.
+	Renamed map[object.UnitTarget]config.UnitPath
 }
 
 // Order makes orders the ones in force. Where they retire targets, units leave those,

@@ -70,7 +70,7 @@ func (y *tally) add(name config.TargetName, t *Target, removing bool) {
 	}
 	done := t.done()
 	switch {
-	case t.Masked != "" && !done:
+	case t.Masked != "" && !done && !t.wasIll():
 		y.masked = append(y.masked, name)
 		return
 	case t.Excused && !done:
@@ -103,6 +103,13 @@ func (y *tally) add(name config.TargetName, t *Target, removing bool) {
 	default:
 		y.waiting = append(y.waiting, name)
 	}
+}
+
+// wasIll says that the release was seen there, and not healthy, when the target was last looked
+// at: a mask that came after it excuses nothing. A target that is away is not judged.
+func (t *Target) wasIll() bool {
+	isAway := !t.BlindSince.IsZero() || t.Trouble == TroubleUnreachable
+	return t.Touched && t.applied() && t.Health != HealthGood && !t.CheckedAt.IsZero() && !isAway
 }
 
 // tolerated is how many targets of the wave may fail. A share below 100 % never
@@ -300,7 +307,7 @@ func (p *pass) step(u *Unit) bool {
 	if y.size > 0 {
 		p.plan.Transitions = append(p.plan.Transitions, Transition{
 			Time: p.now, Commit: r.Commit, Unit: u.Path, Rollout: r.ID, Wave: y.wave.Name,
-			Kind: "passed", Text: y.passedText(),
+			Kind: overKind(r.Removing), Text: y.passedText(),
 		})
 	}
 	u.owe(y)
@@ -316,10 +323,11 @@ func (p *pass) finish(u *Unit) {
 	for _, t := range u.list() {
 		t.Touched = false
 		if t.done() {
-			t.good()
+			t.good(r.ID)
 			t.TriedAt = time.Time{}
 		}
 	}
+	u.passed()
 	u.keepCommits()
 	p.state.touch(u.Path)
 	p.note(u, "", "done", "")
@@ -340,17 +348,17 @@ func (u *Unit) dropCleaned() bool {
 // maxQuarantine is the most quarantined bundles that are remembered for one unit.
 const maxQuarantine = 100
 
-// maxRan is how many bundles that were good on a target are remembered.
-const maxRan = 5
+// Kinds of the transition when a wave is over: all are passed before the first is cleaned.
+const (
+	kindPassed  = "passed"
+	kindCleaned = "cleaned"
+)
 
-// good notes that what the target has is good.
-func (t *Target) good() {
-	t.Good, t.Fast = t.Applied, false
-	if len(t.Ran) > 0 && t.Ran[0] == t.Good {
-		return
+func overKind(removing bool) string {
+	if removing {
+		return kindCleaned
 	}
-	ran := append([]object.Digest{t.Good}, slices.DeleteFunc(slices.Clone(t.Ran), func(d object.Digest) bool { return d == t.Good })...)
-	t.Ran = ran[:min(len(ran), maxRan)]
+	return kindPassed
 }
 
 // passedText says how many targets a wave was passed with, and without which.
@@ -509,6 +517,9 @@ func (u *Unit) why(names []config.TargetName) string {
 func (t *Target) why() string {
 	text := ""
 	switch {
+	case t.Masked != "" && t.wasIll():
+		const text = " is %s, and was not healthy with this release before: %s"
+		return fmt.Sprintf(text, t.Masked, cmp.Or(t.Reason, "it was not looked at again"))
 	case t.Masked != "":
 		return " is " + t.Masked
 	case t.Trouble == TroubleUnreachable:

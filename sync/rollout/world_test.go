@@ -612,7 +612,8 @@ func (w *world) converge(wholly bool) error {
 	return fmt.Errorf("does not come to rest: %+v\n%s", w.plan, w.dump())
 }
 
-// hopeless says that something is wanted that cannot be had.
+// hopeless says that something is wanted that cannot be had, or that nothing may be taken
+// from the commit, so that leftovers are looked at for ever.
 func (w *world) hopeless() bool {
 	for _, u := range w.state.Units {
 		if u.Blocked != "" || u.Rollout.Status == Held {
@@ -624,7 +625,7 @@ func (w *world) hopeless() bool {
 			}
 		}
 	}
-	return w.want.Held != ""
+	return w.want.Refused() != ""
 }
 
 // dump is the state for people.

@@ -37,7 +37,15 @@ type Client struct {
 	http *http.Client
 }
 
-// Dial looks whether a daemon answers at a socket. The error is [ErrNobody] when none does.
+// ErrSilent means that somebody has the socket, and does not answer: a process that hangs, or
+// that was stopped.
+var ErrSilent = errors.New("no answer")
+
+// helloPatience is how long an answer is waited for that costs nothing.
+const helloPatience = 3 * time.Second
+
+// Dial looks whether a daemon answers at a socket. The error is [ErrNobody] when none does,
+// and [ErrSilent] when one does not answer in time.
 func Dial(ctx context.Context, path string) (*Client, error) {
 	c := &Client{path: path}
 	c.http = &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, path) }}}
@@ -50,7 +58,25 @@ func Dial(ctx context.Context, path string) (*Client, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return c, conn.Close()
+	if err := conn.Close(); err != nil {
+		return nil, err
+	}
+	return c, c.hello(ctx)
+}
+
+// hello looks whether anything at all is answered: the system accepts connections for a process
+// that is stopped.
+func (c *Client) hello(ctx context.Context) error {
+	timed, cancel := context.WithTimeout(ctx, helloPatience)
+	defer cancel()
+	got, err := c.request(timed, http.MethodGet, "/v1/hello", nil, nil) // there is no such path, which is an answer
+	switch {
+	case err == nil:
+		return got.Body.Close()
+	case ctx.Err() == nil && timed.Err() != nil:
+		return fmt.Errorf("%s: %w within %s: a daemon has it open, and is stopped or hangs", c.path, ErrSilent, helloPatience)
+	}
+	return err
 }
 
 // Close gives up the connections.

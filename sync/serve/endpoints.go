@@ -5,6 +5,7 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -13,7 +14,6 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/object"
-	"github.com/swell-sh/swell/sync/order"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/status"
 	"github.com/swell-sh/swell/sync/store"
@@ -161,15 +161,33 @@ func (s *Server) give(ctx context.Context, in *orderInput) (given Given, err err
 	if err != nil {
 		return given, err
 	}
-	o, err := reading(ctx, s, func() (order.Order, error) { return s.view.Resolve(ctx, in.Body, who, s.Now()) })
-	if err != nil {
-		return given, err
+	resolved, err := reading(ctx, s, func() (Given, error) { return s.view.Prepare(ctx, in.Body, who, s.Now()) })
+	var refused *Error
+	if in.Body.IdempotencyKey != "" && !in.Body.DryRun && errors.As(err, &refused) && refused.Status == http.StatusConflict {
+		return s.givenBefore(ctx, resolved, in.Body.IdempotencyKey, err)
 	}
+	if err != nil || in.Body.DryRun {
+		return resolved, err
+	}
+	o := resolved.Order
 	err = s.update(ctx, func(tx *store.Tx) (err error) {
 		given, err = Give(tx, o, in.Body.IdempotencyKey)
 		return err
 	})
 	return given, err
+}
+
+// givenBefore is an order that was stored under the key: what it was to do is done by now, so
+// that it is refused. refusal is what to answer where there is none.
+func (s *Server) givenBefore(ctx context.Context, resolved Given, key string, refusal error) (Given, error) {
+	err := s.update(ctx, func(tx *store.Tx) (err error) {
+		resolved.Order.Seq, err = tx.GivenAs(resolved.Order, key)
+		return err
+	})
+	if err != nil || resolved.Order.Seq == 0 {
+		return Given{}, refusal
+	}
+	return resolved, nil
 }
 
 func (s *Server) judge(ctx context.Context, in *judgeInput, reject bool) (Judgement, error) {

@@ -35,6 +35,12 @@ type Request struct {
 	Until time.Time `json:"until,omitzero" required:"false" doc:"When an order that stands ends by itself"`
 	// Digest is what an approval is about.
 	Digest object.Digest `json:"digest,omitempty"`
+	// To is the commit whose bundles a rollback puts back, or the number of a unit's rollout.
+	To string `json:"to,omitempty" maxLength:"64" doc:"Of a rollback: a commit, the beginning of its hash, or a rollout's number"`
+	// DryRun stores nothing; the answer says what the order would do.
+	DryRun bool `json:"dryRun,omitempty" doc:"Store nothing, and say what the order would do"`
+	// Expect is [Given.Digest] of a dry run: an order that would do something else is refused.
+	Expect object.Digest `json:"expect,omitempty" doc:"Digest of a dry run: an order that would do something else by now is refused"`
 	// IdempotencyKey makes one order of a request that is repeated.
 	IdempotencyKey string `json:"idempotencyKey,omitempty" maxLength:"100" doc:"The same order under the same key is one order, for 24 hours"`
 }
@@ -52,6 +58,9 @@ type Given struct {
 	HeldBy []order.Order `json:"heldBy,omitempty"`
 	// Ends are the orders that this one ends.
 	Ends []order.Order `json:"ends,omitempty"`
+	// Effects are what the order would do, of a dry run; Digest is theirs.
+	Effects []rollout.Effect `json:"effects,omitempty"`
+	Digest  object.Digest    `json:"digest,omitempty"`
 }
 
 // Who gives an order.
@@ -75,12 +84,14 @@ func (w Who) as(names []string) string {
 
 // reasoned are the verbs that need a reason: who comes next has to know whether the order
 // may be ended.
-var reasoned = []order.Verb{order.Mask, order.Freeze, order.Retire, order.Rollback}
+var reasoned = []order.Verb{order.Mask, order.Freeze, order.Retire, order.Exempt, order.Rollback}
 
 // Resolve makes an order of a request, and says what is wrong with it. It only reads.
 func (v View) Resolve(_ context.Context, r Request, who Who, now time.Time) (order.Order, error) {
 	o := order.Order{At: now.UTC(), By: who.Name, Verb: r.Verb, Reason: strings.TrimSpace(r.Reason), Until: r.Until, Digest: r.Digest}
-	if err := o.Check(now); err != nil && r.Verb != order.Retire { // which wants a target, that is not known yet
+	o.To = strings.ToLower(r.To)
+	wantsScope := r.Verb == order.Retire || r.Verb == order.Exempt // that is not known yet
+	if err := o.Check(now); err != nil && !wantsScope {
 		return o, refuse(http.StatusUnprocessableEntity, "%s", err)
 	}
 	if o.Reason == "" && slices.Contains(reasoned, o.Verb) {
@@ -110,10 +121,27 @@ func (v View) Resolve(_ context.Context, r Request, who Who, now time.Time) (ord
 	if err := o.Check(now); err != nil {
 		return o, refuse(http.StatusUnprocessableEntity, "%s", err)
 	}
+	if number, numbered := o.ToRollout(); numbered && state.Units[o.Scope.Unit] == nil {
+		return o, refuse(http.StatusUnprocessableEntity, "%s to %d: each unit numbers its own rollouts, so want one unit, or a commit", o.Verb, number).
+			hint("swell describe UNIT lists what it can be put back to")
+	}
 	if slices.Contains(once, o.Verb) {
 		return o, v.hasWork(&o, state, who, now)
 	}
 	return o, nil
+}
+
+// Prepare makes an order of a request, see [View.Resolve]. Of a dry run it says what the order
+// would do; otherwise it refuses one that would not do what [Request.Expect] stands for.
+func (v View) Prepare(ctx context.Context, r Request, who Who, now time.Time) (Given, error) {
+	o, err := v.Resolve(ctx, r, who, now)
+	switch {
+	case err != nil:
+		return Given{Order: o}, err
+	case r.DryRun:
+		return v.foresee(o, now)
+	}
+	return Given{Order: o}, v.expected(o, r.Expect, now)
 }
 
 // once are the verbs that are carried out once, and of which it is known before whether
@@ -134,7 +162,7 @@ func (v View) hasWork(o *order.Order, state *rollout.State, who Who, now time.Ti
 	if err != nil {
 		return err
 	}
-	if why := state.Idle(*o, bounds, standing, now); why != "" {
+	if _, why := state.Effects(*o, bounds, standing, now); why != "" {
 		return refuse(http.StatusConflict, "%s of %s: there is nothing to do: %s", o.Verb, o.Scope.Text(), why)
 	}
 	return nil
@@ -186,7 +214,11 @@ func Give(tx *store.Tx, o order.Order, key string) (given Given, err error) {
 			}
 		}
 	}
+	exempts := func(other order.Order) bool { return o.Scope.Within(other.Scope) }
 	for _, verb := range o.Verb.HeldBy() {
+		if verb == order.Freeze && slices.ContainsFunc(standing.Of(order.Exempt), exempts) {
+			continue // it holds no exception
+		}
 		for _, is := range standing.Of(verb) {
 			if is.Scope.Meets(o.Scope) {
 				given.HeldBy = append(given.HeldBy, is)
@@ -393,6 +425,8 @@ type Judgement struct {
 	Digest    object.Digest `json:"digest"`
 	Deletions int           `json:"deletions,omitempty"` // of the plan
 	Seq       int64         `json:"seq,omitempty"`       // of the order that approves a gate
+	// Already is an earlier approval of the same: then nothing was stored.
+	Already *Approved `json:"already,omitempty"`
 }
 
 // Judge carries out an approval or a rejection, in the store's own transaction.
@@ -400,11 +434,18 @@ func (v View) Judge(ctx context.Context, j Judge, who Who, now time.Time, update
 	if err := (&order.Order{Verb: order.Retry, Reason: j.Reason}).Check(now); err != nil {
 		return done, refuse(http.StatusUnprocessableEntity, "%s", err)
 	}
-	is, err := v.approvals()
+	is, err := v.Approvals(ctx)
 	if err != nil {
 		return done, err
 	}
 	done.Digest = j.Digest
+	if a := is.Already(string(j.Digest)); a != nil {
+		if j.Reject {
+			return done, refuse(http.StatusConflict, "%s %s: %s: %s", a.Word(), j.Digest.Short(), store.ErrApproved, a.Text())
+		}
+		done.Already = a
+		return done, nil
+	}
 	if i := slices.IndexFunc(is.Asks, func(ask order.Ask) bool { return ask.Digest == j.Digest }); i >= 0 {
 		if j.Reject {
 			return done, refuse(http.StatusConflict, "gate %s: a gate is not rejected", j.Digest.Short()).hint("swell pause holds the unit, swell rollback takes the release back")

@@ -37,18 +37,17 @@ func (v View) Rollouts(_ context.Context, place string, all bool) ([]status.Unde
 			return nil, err
 		}
 	}
-	found, err := v.unitsBelow(string(scope.Unit))
-	if err != nil {
-		return nil, err
-	}
-	drifts, err := v.Store.Drifts()
+	state, found, err := v.unitsBelow(string(scope.Unit))
 	if err != nil {
 		return nil, err
 	}
 	found = slices.DeleteFunc(found, func(u *rollout.Unit) bool {
 		return !all && !u.IsUnderWay() || !slices.ContainsFunc(slices.Collect(maps.Keys(u.Targets)), scope.HasTarget) && scope.Target != ""
 	})
-	units := status.OfAll(found, drifts)
+	units, err := v.statuses(state, found)
+	if err != nil {
+		return nil, err
+	}
 	lines := make([]status.UnderWay, len(found))
 	for i, u := range found {
 		lines[i] = status.UnderWayOf(u, &units[i])
@@ -66,25 +65,21 @@ func (v View) Describe(_ context.Context, path string) (d status.Description, er
 	if u == nil {
 		return d, v.noUnit(path)
 	}
-	bounds, err := v.bounds()
-	if err != nil {
-		return d, err
-	}
 	standing, err := v.Store.Standing()
 	if err != nil {
 		return d, err
 	}
-	drifts, err := v.Store.Drifts()
+	now := v.now()
+	known, err := v.facts(state, standing, now)
 	if err != nil {
 		return d, err
 	}
-	now := v.now()
-	return status.Describe(u, state.Look(bounds, standing, now), standing, drifts, now), nil
+	return status.Describe(u, known, standing, now), nil
 }
 
 // noUnit is why a path is not that of a unit.
 func (v View) noUnit(path string) error {
-	below, err := v.unitsBelow(path)
+	_, below, err := v.unitsBelow(path)
 	if err != nil {
 		return err
 	}

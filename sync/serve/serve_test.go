@@ -33,6 +33,7 @@ import (
 	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/order"
 	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/status"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -185,6 +186,63 @@ func TestTwoOperatorsAtOnce(t *testing.T) {
 	}
 }
 
+// TestADryRun: it stores nothing, and says what an order would do. An order that would do
+// something else by then is refused.
+func TestADryRun(t *testing.T) {
+	s := newServed(t, config.API{})
+	r := Request{Verb: order.Retire, About: []string{"dev"}, Reason: "why", DryRun: true}
+	given := must(s.client.Give(t.Context(), r))(t)
+	want := []rollout.Effect{{Unit: "shop/cart", Text: "1 target emptied"}}
+	if !slices.Equal(given.Effects, want) || given.Digest == "" || given.Order.Seq != 0 {
+		t.Errorf("effects %v, digest %q, number %d", given.Effects, given.Digest, given.Order.Seq)
+	}
+	if waiting := must(s.store.Orders())(t); len(waiting) > 0 {
+		t.Errorf("stored %+v", waiting)
+	}
+	u := &rollout.Unit{Path: "shop/till", Rollout: &rollout.Rollout{}, Targets: map[config.TargetName]*rollout.Target{"dev": {}}}
+	s.update(func(tx *store.Tx) error { return tx.PutUnit(u.Path, must(json.Marshal(u))(t)) })
+	r.DryRun, r.Expect = false, given.Digest
+	var refused *Error
+	if _, err := s.client.Give(t.Context(), r); !errors.As(err, &refused) || refused.Status != http.StatusConflict {
+		t.Errorf("another unit came, and the order was not refused: %v", err)
+	}
+	r.DryRun = true
+	r.Expect = must(s.client.Give(t.Context(), r))(t).Digest
+	r.DryRun = false
+	if given = must(s.client.Give(t.Context(), r))(t); given.Order.Seq == 0 {
+		t.Error("the order was not stored")
+	}
+}
+
+// TestRepeatedWhenDone: who repeats an order under its key, when it was carried out and there
+// is nothing left to do, is told of the order, of everything too.
+func TestRepeatedWhenDone(t *testing.T) {
+	for _, r := range []Request{{Verb: order.Unmask, All: true}, {Verb: order.Unmask, About: []string{"dev"}}} {
+		s := newServed(t, config.API{})
+		mask := order.Order{Verb: order.Mask, Scope: order.Scope{Target: "dev"}, At: time.Now().UTC(), By: me(t), Reason: "why"}
+		s.update(func(tx *store.Tx) (err error) {
+			mask.Seq, err = tx.Give(mask, "")
+			return errors.Join(err, tx.PutInForce(&mask))
+		})
+		r.DryRun = true
+		r.Expect, r.DryRun, r.IdempotencyKey = must(s.client.Give(t.Context(), r))(t).Digest, false, "k"
+		first := must(s.client.Give(t.Context(), r))(t)
+		s.update(func(tx *store.Tx) error { return errors.Join(tx.DropOrder(&mask), tx.DropOrder(&first.Order)) })
+		if again := must(s.client.Give(t.Context(), r))(t); first.Order.Seq == 0 || again.Order.Seq != first.Order.Seq {
+			t.Errorf("about %q: first %d, again %d", r.About, first.Order.Seq, again.Order.Seq)
+		}
+		for _, other := range []Request{
+			{Verb: order.Unmask, IdempotencyKey: "k"},
+			{Verb: order.Unmask, All: true, Expect: r.Expect, IdempotencyKey: "other"},
+		} {
+			var refused *Error
+			if _, err := s.client.Give(t.Context(), other); !errors.As(err, &refused) {
+				t.Errorf("about %q: %+v: not refused: %v", r.About, other, err)
+			}
+		}
+	}
+}
+
 // TestRefusedOrders: each mistake has one clear error, and nothing is stored.
 func TestRefusedOrders(t *testing.T) {
 	s := newServed(t, config.API{})
@@ -193,7 +251,7 @@ func TestRefusedOrders(t *testing.T) {
 		code int
 		want string
 	}{
-		{Request{Verb: "stop", All: true}, 422, `verb "stop": want one of [pause freeze mask retire resume thaw unmask restore retry promote rollback reconcile clear approve]`},
+		{Request{Verb: "stop", All: true}, 422, `verb "stop": want one of [pause freeze mask retire exempt resume thaw unmask restore unexempt retry promote rollback reconcile clear approve]`},
 		{Request{Verb: order.Pause}, 422, "pause: want a unit, a target, a cluster, a tenant or a wave"},
 		{Request{Verb: order.Pause, All: true, About: []string{"dev"}}, 422, "--all and a name: want one of them"},
 		{Request{Verb: order.Pause, About: []string{"shop/crt"}}, 404, `"shop/crt": no such unit, target or cluster, did you mean "shop/cart"?`},
@@ -213,6 +271,14 @@ func TestRefusedOrders(t *testing.T) {
 		{Request{Verb: order.Promote, About: []string{"shop/cart", "dev"}}, 422, "promote: it is about units as a whole: want units, a folder or a tenant, and no target or wave"},
 		{Request{Verb: order.Clear, About: []string{"dev"}}, 422, "clear: it is about units as a whole: want units, a folder or a tenant, and no target or wave"},
 		{Request{Verb: order.Approve, Digest: "abc"}, 422, "approve: want POST /v1/plans/abc/approve"},
+		{Request{Verb: order.Exempt, About: []string{"shop"}, Reason: "x"}, 422, "exempt: want a unit or a folder, and an end"},
+		{Request{Verb: order.Exempt, About: []string{"dev"}, Reason: "x", Until: noon.AddDate(1000, 0, 0)}, 422,
+			"exempt: want a unit or a folder, and an end"},
+		{Request{Verb: order.Rollback, About: []string{"shop"}, Reason: "x", To: "main"}, 422,
+			`to "main": want a commit, or at least 7 digits of its hash, or the number of a rollout`},
+		{Request{Verb: order.Rollback, About: []string{"shop"}, Reason: "x", To: "12"}, 422,
+			"rollback to 12: each unit numbers its own rollouts, so want one unit, or a commit"},
+		{Request{Verb: order.Retry, About: []string{"shop"}, To: "1234567"}, 422, "retry: it goes to no commit"},
 		{Request{Verb: order.Resume, About: []string{"dev"}}, 409, "resume: no pause is in force"},
 	} {
 		var refused *Error
@@ -345,6 +411,100 @@ func TestAnswersAreWhatTheStateHolds(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestStoppedUnits: what the fleet's budget stops is shown as stopped wherever units are listed.
+func TestStoppedUnits(t *testing.T) {
+	s, zero := newServed(t, config.API{}), 0
+	waves := config.Rollout{Waves: []config.Wave{{Name: "canary"}, {Name: "rest"}}}
+	s.update(func(tx *store.Tx) error {
+		unit := func(path config.UnitPath, end rollout.Status) error {
+			r := &rollout.Rollout{Commit: "c1c1c1c1c1", Release: "r", Status: end, Spec: waves, Wave: 1}
+			targets := map[config.TargetName]*rollout.Target{"prod": {Wave: 1, Wanted: "d"}}
+			return tx.PutUnit(path, must(json.Marshal(&rollout.Unit{Path: path, Rollout: r, Targets: targets}))(t))
+		}
+		bounds := rollout.Bounds{Release: config.Release{Budget: config.Budget{FailedUnits: &zero}}}
+		err := errors.Join(unit("shop/web", rollout.Held), unit("shop/cart", rollout.Progressing))
+		return errors.Join(err, tx.SetBounds(must(json.Marshal(bounds))(t)))
+	})
+	v := View{Store: s.store}
+	const why = "commit c1c1c1c1 broke 1 unit, more than budget.failedUnits 0: shop/web: nothing more of it is released"
+	if u := must(v.Units(t.Context(), "shop/cart"))(t)[0]; u.Status != status.Stopped || u.Reason != why {
+		t.Errorf("units: %s: %s", u.Status, u.Reason)
+	}
+	if line := must(v.Rollouts(t.Context(), "shop/cart", false))(t)[0]; line.Status != status.Stopped || line.Waits != why {
+		t.Errorf("rollouts: %s: %s", line.Status, line.Waits)
+	}
+	if d := must(v.Describe(t.Context(), "shop/cart"))(t); d.Status != status.Stopped {
+		t.Errorf("describe: %s", d.Status)
+	}
+}
+
+// TestTargetsOfAClusterThatRefuses: targets of a cluster that cannot be looked at are not ready.
+func TestTargetsOfAClusterThatRefuses(t *testing.T) {
+	s := newServed(t, config.API{})
+	s.update(func(tx *store.Tx) error {
+		good := &rollout.Target{Wanted: "d", Applied: "d", Health: rollout.HealthGood}
+		spec := config.Rollout{Waves: []config.Wave{{Name: "all"}}}
+		u := &rollout.Unit{Path: "shop/cart", Rollout: &rollout.Rollout{Status: rollout.Done, Spec: spec},
+			Targets: map[config.TargetName]*rollout.Target{"dev/a": good, "prod": good}}
+		return errors.Join(tx.PutUnit(u.Path, must(json.Marshal(u))(t)), tx.PutUnreached([]string{"dev"}),
+			tx.SetConditions([]store.Condition{{About: "cluster dev", Since: noon, Text: "cluster dev: Unauthorized"}}))
+	})
+	var lines []string
+	for _, c := range must(s.client.Targets(t.Context(), ""))(t) {
+		lines = append(lines, fmt.Sprintf("%s %d/%d %d waiting: %s", c.Target, c.Ready, c.Units, c.Waiting, c.Reason))
+	}
+	if diff := cmp.Diff([]string{"dev/a 0/1 1 waiting: cluster dev: Unauthorized", "prod 1/1 0 waiting: "}, lines); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestApprovedGate: who approves a gate after somebody else is told so, while the approval waits
+// for the daemon and when it was taken up; an approval that did not count is none.
+func TestApprovedGate(t *testing.T) {
+	const digest = object.Digest("9a7e00000000")
+	s := newServed(t, config.API{})
+	ask := order.Ask{Digest: digest, Unit: "shop/cart", Wave: "canary", Since: noon, Expires: "24h0m0s"}
+	s.update(func(tx *store.Tx) error { return tx.PutAsks([]order.Ask{ask}) })
+	if first := must(s.client.Judge(t.Context(), Judge{Digest: digest}))(t); first.Seq == 0 || first.Already != nil {
+		t.Errorf("the first approval: %+v", first)
+	}
+	again := func(stage string, known bool) {
+		t.Helper()
+		p := must(s.client.Approvals(t.Context()))(t)
+		a := p.Already(string(digest[:6]))
+		if (a != nil) != known {
+			t.Fatalf("%s: %+v", stage, a)
+		}
+		if known && (a.By != me(t) || a.Unit != "shop/cart" || a.Wave != "canary" || a.Word() != "gate") {
+			t.Errorf("%s: %+v", stage, a)
+		}
+		if !known {
+			return
+		}
+		second := must(s.client.Judge(t.Context(), Judge{Digest: digest}))(t)
+		if second.Seq != 0 || second.Already == nil || second.Already.By != me(t) {
+			t.Errorf("%s: the second approval: %+v", stage, second)
+		}
+	}
+	again("it waits", true)
+	orders := must(s.store.Orders())(t)
+	if len(orders) != 1 {
+		t.Fatalf("orders %v", orders)
+	}
+	s.update(func(tx *store.Tx) error { return tx.PutInForce(&orders[0]) })
+	again("it is in force, and did not count", false)
+	s.update(func(tx *store.Tx) error { return tx.PutAsks(nil) })
+	again("it was taken up", true)
+
+	s.update(func(tx *store.Tx) error {
+		spec := config.Rollout{Waves: []config.Wave{{Name: "canary"}}}
+		r := &rollout.Rollout{Spec: spec, Gates: []rollout.GateState{{Passed: true, By: me(t), Digest: digest}}}
+		u := &rollout.Unit{Path: "shop/cart", Rollout: r}
+		return errors.Join(tx.DropOrder(&orders[0]), tx.PutUnit(u.Path, must(json.Marshal(u))(t)))
+	})
+	again("its time is over, and the wave has begun", true)
 }
 
 // TestOpenAPI: the document has every endpoint, and says which version it is.
@@ -483,5 +643,25 @@ func TestPeers(t *testing.T) {
 	s.listen(config.API{Socket: own})
 	if said := as(own, 4242); said != own+": connect: permission denied: the daemon's own user, root and spec.api.operators may" {
 		t.Errorf("without operators: %s", said)
+	}
+}
+
+// TestDialOfOneThatHangs: the system accepts connections for a process that is stopped.
+func TestDialOfOneThatHangs(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("", "hangs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	socket := filepath.Join(dir, "s")
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	const text = "a daemon has it open, and is stopped or hangs"
+	if _, err := Dial(t.Context(), socket); !errors.Is(err, ErrSilent) || !strings.Contains(err.Error(), text) {
+		t.Errorf("got %v", err)
 	}
 }

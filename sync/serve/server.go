@@ -58,6 +58,7 @@ type Server struct {
 	over      chan struct{}      // closed when it answers no more
 	reads     chan struct{}      // a token for each answer that takes memory
 	watches   chan struct{}      // a token for each client that watches
+	watchFor  time.Duration      // how long a watch lasts
 	plans     chan struct{}      // a token for the forecast under way
 	ending    context.Context    // ends what would not end by itself
 	end       context.CancelFunc // of ending
@@ -84,7 +85,8 @@ func Listen(o Options) (*Server, error) {
 		o.Now = time.Now
 	}
 	s := &Server{Options: o, view: View{Store: o.Store, Now: o.Now, Planner: o.planner}, operators: map[uint32]Who{}, over: make(chan struct{}),
-		reads: make(chan struct{}, readsAtOnce), watches: make(chan struct{}, watchesAtOnce), plans: make(chan struct{}, 1)}
+		reads: make(chan struct{}, readsAtOnce), watches: make(chan struct{}, watchesAtOnce), watchFor: watchFor,
+		plans: make(chan struct{}, 1)}
 	shared := s.findOperators()
 	var err error
 	if s.listener, err = listen(o.API.Socket, shared); err != nil {

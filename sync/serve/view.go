@@ -50,7 +50,8 @@ type Fleet struct {
 // PlanSummary is deletions that wait for approval.
 type PlanSummary struct {
 	Plan      string           `json:"plan"`
-	Unit      config.UnitPath  `json:"unit,omitempty"` // empty: the whole fleet
+	Unit      config.UnitPath  `json:"unit,omitempty"`    // empty: the whole fleet
+	Forgets   string           `json:"forgets,omitempty"` // the cluster that left the fleet; empty: the plan deletes
 	Deletions int              `json:"deletions"`
 	Since     time.Time        `json:"since"`
 	Rejected  *store.Rejection `json:"rejected,omitempty"`
@@ -120,6 +121,8 @@ type Orders struct {
 type Approvals struct {
 	Plans []store.Plan `json:"plans"`
 	Asks  []order.Ask  `json:"asks"`
+	// Approved is what was approved already, as far as that is known.
+	Approved []Approved `json:"approved,omitempty"`
 }
 
 // Query is a part of the history.
@@ -131,8 +134,8 @@ type Query struct {
 	Limit int
 }
 
-// maxEvents is how many events are returned at a time.
-const maxEvents = 10_000
+// MaxEvents is the most events that are returned at a time.
+const MaxEvents = 10_000
 
 // Status is how the units below a folder are, and the fleet.
 func (v View) Status(_ context.Context, below string) (is Status, err error) {
@@ -183,7 +186,7 @@ func (v View) addFleet(f *Fleet, below string) error {
 	}
 	for _, p := range approvals.Plans {
 		if p.Unit == "" || config.Within(string(p.Unit), below) {
-			f.Plans = append(f.Plans, PlanSummary{p.Digest.Short(), p.Unit, len(p.Deletions), p.At.UTC(), p.Rejected})
+			f.Plans = append(f.Plans, PlanSummary{p.Digest.Short(), p.Unit, p.Forgets(), len(p.Deletions), p.At.UTC(), p.Rejected})
 		}
 	}
 	for _, ask := range approvals.Asks {
@@ -205,7 +208,7 @@ func (v View) addFleet(f *Fleet, below string) error {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(clusters)) {
-		if c := clusters[name]; c.Survey == store.Rebuilding || c.Unknown != "" {
+		if c := clusters[name]; c.Survey == store.Rebuilding || c.Unknown != "" && c.Survey != store.Departed {
 			f.Clusters = append(f.Clusters, Cluster{name, c.Survey, c.Unknown})
 		}
 	}
@@ -216,37 +219,77 @@ func (v View) addFleet(f *Fleet, below string) error {
 func (v View) Units(_ context.Context, below string) ([]status.Unit, error) { return v.units(below) }
 
 func (v View) units(below string) ([]status.Unit, error) {
-	found, err := v.unitsBelow(below)
+	state, found, err := v.unitsBelow(below)
 	if err != nil {
 		return nil, err
 	}
-	drifts, err := v.Store.Drifts()
-	if err != nil {
-		return nil, err
-	}
-	return status.OfAll(found, drifts), nil
+	return v.statuses(state, found)
 }
 
-// unitsBelow are the states of the unit with that path and of those below it, sorted by
-// path; of all when it is empty. There is at least one.
-func (v View) unitsBelow(below string) ([]*rollout.Unit, error) {
-	state, err := sync.LoadState(v.Store)
+// statuses returns how units of the state are now.
+func (v View) statuses(state *rollout.State, units []*rollout.Unit) ([]status.Unit, error) {
+	standing, err := v.Store.Standing()
 	if err != nil {
 		return nil, err
 	}
-	var units []*rollout.Unit
+	known, err := v.facts(state, standing, v.now())
+	return status.OfAll(units, known), err
+}
+
+// facts returns the facts of the store that a status takes beside the state.
+func (v View) facts(state *rollout.State, standing order.Standing, now time.Time) (known status.Known, err error) {
+	bounds, err := v.bounds()
+	if err != nil {
+		return known, err
+	}
+	known.Look = state.Look(bounds, standing, now)
+	if known.Drifts, err = v.Store.DriftsUntil(); err != nil {
+		return known, err
+	}
+	known.Unreached, err = v.unreached()
+	return known, err
+}
+
+// unreached returns why clusters cannot be looked at.
+func (v View) unreached() (map[string]string, error) {
+	clusters, err := v.Store.Unreached()
+	if err != nil || len(clusters) == 0 {
+		return nil, err
+	}
+	conditions, err := v.Store.Conditions()
+	if err != nil {
+		return nil, err
+	}
+	why := map[string]string{}
+	for _, name := range clusters {
+		why[name] = "it cannot be looked at"
+		for _, c := range conditions {
+			if c.About == store.AboutCluster(name) {
+				why[name] = strings.TrimPrefix(c.Text, c.About+": ")
+			}
+		}
+	}
+	return why, nil
+}
+
+// unitsBelow returns the state, and from it the unit with that path and those below it,
+// sorted by path; all when it is empty. There is at least one.
+func (v View) unitsBelow(below string) (state *rollout.State, units []*rollout.Unit, err error) {
+	if state, err = sync.LoadState(v.Store); err != nil {
+		return nil, nil, err
+	}
 	for _, path := range slices.Sorted(maps.Keys(state.Units)) {
 		if config.Within(string(path), below) {
 			units = append(units, state.Units[path])
 		}
 	}
 	if len(state.Units) == 0 {
-		return nil, refuse(http.StatusNotFound, "no unit has been released yet").hint("swell status says what that waits for")
+		return nil, nil, refuse(http.StatusNotFound, "no unit has been released yet").hint("swell status says what that waits for")
 	}
 	if len(units) == 0 {
-		return nil, refuse(http.StatusNotFound, "%q: no such unit%s", below, didYouMean(below, slices.Collect(maps.Keys(state.Units))))
+		return nil, nil, refuse(http.StatusNotFound, "%q: no such unit%s", below, didYouMean(below, slices.Collect(maps.Keys(state.Units))))
 	}
-	return units, nil
+	return state, units, nil
 }
 
 func didYouMean[S ~string](got string, known []S) string {
@@ -260,7 +303,7 @@ func didYouMean[S ~string](got string, known []S) string {
 // noUnits is why nothing was found below a path: nil when there are units, and nothing was
 // to be found.
 func (v View) noUnits(below string) error {
-	_, err := v.unitsBelow(below)
+	_, _, err := v.unitsBelow(below)
 	return err
 }
 
@@ -399,8 +442,8 @@ func (c *TargetCount) count(u *status.Unit, t *status.Target) {
 
 // History is a part of the history.
 func (v View) History(_ context.Context, q Query) (events []store.Recorded, err error) {
-	if q.Limit < 1 || q.Limit > maxEvents {
-		return nil, refuse(http.StatusUnprocessableEntity, "limit %d: want from 1 to %d", q.Limit, maxEvents)
+	if q.Limit < 1 || q.Limit > MaxEvents {
+		return nil, refuse(http.StatusUnprocessableEntity, "limit %d: want from 1 to %d", q.Limit, MaxEvents)
 	}
 	if q.Since < 0 {
 		events, err = v.Store.Newest(q.Below, q.Limit)
@@ -415,8 +458,14 @@ func (v View) History(_ context.Context, q Query) (events []store.Recorded, err 
 	return events, err
 }
 
-// Approvals are what waits for approval.
-func (v View) Approvals(context.Context) (Approvals, error) { return v.approvals() }
+// Approvals returns all that waits for approval, and what was approved.
+func (v View) Approvals(context.Context) (Approvals, error) {
+	p, err := v.approvals()
+	if err != nil {
+		return p, err
+	}
+	return p, v.addApproved(&p)
+}
 
 func (v View) approvals() (is Approvals, err error) {
 	if is.Plans, err = v.Store.Plans(); err != nil {

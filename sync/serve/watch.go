@@ -30,6 +30,9 @@ const (
 	watchEvery     = 250 * time.Millisecond // how often a client is looked after; a read of two numbers
 	heartbeatEvery = 15 * time.Second
 	watchPatience  = 30 * time.Second // for a client to take what it is sent
+	// watchFor is how long one connection lasts. A client that is there comes again, and one
+	// that is stopped gives its place up: what a socket buffers would last it for days.
+	watchFor = 10 * time.Minute
 )
 
 // Resync is the data of the event that stands for what a client missed.
@@ -69,7 +72,7 @@ func (s *Server) registerWatch(api huma.API) {
 
 // watch sends events until the client or the server goes.
 func (s *Server) watch(ctx context.Context, w http.ResponseWriter, below config.UnitPath, since int64) {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithTimeout(ctx, s.watchFor)
 	defer cancel()
 	defer context.AfterFunc(s.ending, cancel)()
 	w.Header().Set("Content-Type", "text/event-stream")

@@ -9,6 +9,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -125,6 +126,25 @@ func TestWatchOverflows(t *testing.T) {
 	s.happen(11)
 	must(0, f.send(t.Context()))(t)
 	s.saw("a slow client", answer.Body.String(), "id: 84\nevent: resync\ndata: {\"after\":62,\"before\":84}\n\n")
+}
+
+// TestWatchGivesItsPlaceUp: a client that takes nothing keeps its place for a while only, and one
+// that is there goes on where it was.
+func TestWatchGivesItsPlaceUp(t *testing.T) {
+	s := newServed(t, config.API{})
+	s.server.watchFor = 200 * time.Millisecond
+	s.happen(2)
+	var got []int64
+	take := func(e store.Recorded) error { got = append(got, e.Seq); return nil }
+	last, err := s.client.Watch(t.Context(), "", 0, take, func(Resync) error { return nil })
+	if !errors.Is(err, io.EOF) || last != 4 || len(got) != 4 {
+		t.Errorf("got %v up to %d, %v", got, last, err)
+	}
+	for deadline := time.Now().Add(time.Minute); len(s.server.watches) > 0; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the place is not given up")
+		}
+	}
 }
 
 // deadlined is a recorder that takes deadlines.

@@ -114,7 +114,11 @@ func (w *world) missing(units []*unit) string {
 		for _, t := range w.targets(u) {
 			objects := u.objects(t)
 			for _, k := range sortedKeys(objects) {
-				if l, ok := w.clusters[t.cluster].live[k]; !ok || l.mark != objects[k] || !l.ready {
+				l, ok := w.clusters[t.cluster].live[k]
+				if !ok && w.judge.lastRun(u, t, k) == objects[k] {
+					continue
+				}
+				if !ok || l.mark != objects[k] || !l.ready {
 					return fmt.Sprintf("%s: %s on %s is %+v, want %s", u.path, k, t.name, l, objects[k])
 				}
 			}
@@ -143,7 +147,7 @@ func (w *world) heals() {
 	w.disk.full.Store(false)
 	for _, name := range w.shape.clusters {
 		c := w.clusters[name]
-		c.away, c.sick, c.rightsUp = "", "", false
+		c.away, c.sick, c.rightsUp, c.denies = "", "", false, false
 		w.healAll(c)
 	}
 	if p := w.process; p != nil {
@@ -208,6 +212,7 @@ func (w *world) cleanCommit() {
 func (w *world) calmly(ordered map[string]time.Duration) {
 	for _, name := range w.shape.clusters {
 		w.healAll(w.clusters[name])
+		w.releaseAll(w.clusters[name])
 	}
 	w.bringBack()
 	groups := w.gate.groups()
@@ -276,7 +281,11 @@ func (w *world) left() string {
 			objects := u.objects(t)
 			for _, k := range sortedKeys(objects) {
 				wanted[t.cluster][k] = true
-				if l, ok := live[k]; !ok || l.mark != objects[k] || !l.ready || l.edited || l.going {
+				l, ok := live[k]
+				if !ok && w.judge.lastRun(u, t, k) == objects[k] {
+					continue
+				}
+				if !ok || l.mark != objects[k] || !l.ready || l.edited || l.going {
 					return fmt.Sprintf("%s: %s on %s is %+v, want %s", u.path, k, t.name, l, objects[k])
 				}
 			}

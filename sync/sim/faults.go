@@ -39,28 +39,28 @@ var faults = []fault{
 	{name: "reset after the write", fits: writing, served: true, answer: failing(errReset)},
 	{name: "black hole"},
 	{name: "black hole after the write", fits: writing, served: true},
-	{name: "500", answer: status(500, "InternalError", "Internal error occurred: something", "")},
-	{name: "429", answer: status(429, "TooManyRequests", "the server has received too many requests", "1")},
-	{name: "429, 20 s", answer: status(429, "TooManyRequests", "the server has received too many requests", "20")},
-	{name: "409", fits: writing, answer: status(409, "Conflict", "Operation cannot be fulfilled: the object has been modified; please apply your changes to the latest version and try again", "")},
-	{name: "410", fits: func(c *call) bool { return c.isWatch() }, answer: status(410, "Expired", "too old resource version", "")},
-	{name: "504", answer: status(504, "Timeout", "Timeout: request did not complete within the allotted timeout", "")},
-	{name: "504 after the write", fits: writing, served: true, answer: status(504, "Timeout", "Timeout: request did not complete within the allotted timeout", "")},
-	{name: "denied by admission", fits: func(c *call) bool { return c.method == http.MethodPatch && c.writes() }, answer: status(400, "BadRequest", `admission webhook "sim.example.com" denied the request: by chance`, "")},
-	{name: "webhook down", fits: writing, answer: status(500, "InternalError", `Internal error occurred: failed calling webhook "x.example.com": failed to call webhook: Post "https://x": context deadline exceeded`, "")},
+	{name: "500", answer: refusal(500, "InternalError", "Internal error occurred: something", "")},
+	{name: "429", answer: refusal(429, "TooManyRequests", "the server has received too many requests", "1")},
+	{name: "429, 20 s", answer: refusal(429, "TooManyRequests", "the server has received too many requests", "20")},
+	{name: "409", fits: writing, answer: refusal(409, "Conflict", "Operation cannot be fulfilled: the object has been modified; please apply your changes to the latest version and try again", "")},
+	{name: "410", fits: func(c *call) bool { return c.isWatch() }, answer: refusal(410, "Expired", "too old resource version", "")},
+	{name: "504", answer: refusal(504, "Timeout", "Timeout: request did not complete within the allotted timeout", "")},
+	{name: "504 after the write", fits: writing, served: true, answer: refusal(504, "Timeout", "Timeout: request did not complete within the allotted timeout", "")},
+	{name: "denied by admission", fits: func(c *call) bool { return c.method == http.MethodPatch && c.writes() }, answer: refusal(400, "BadRequest", `admission webhook "sim.example.com" denied the request: by chance`, "")},
+	{name: "webhook down", fits: writing, answer: refusal(500, "InternalError", `Internal error occurred: failed calling webhook "x.example.com": failed to call webhook: Post "https://x": context deadline exceeded`, "")},
 	{name: "HTML 503", answer: page(503)},
-	{name: "403", answer: status(403, "Forbidden", `configmaps "x" is forbidden: User "swell" cannot patch resource "configmaps" in API group "" in the namespace "shop"`, "")},
-	{name: "no space", fits: writing, answer: status(500, "", "etcdserver: mvcc: database space exceeded", "")},
-	{name: "no leader", answer: status(500, "", "etcdserver: no leader", "")},
-	{name: "401", fits: reading, answer: status(401, "Unauthorized", "Unauthorized", "")},
+	{name: "403", answer: refusal(403, "Forbidden", `configmaps "x" is forbidden: User "swell" cannot patch resource "configmaps" in API group "" in the namespace "shop"`, "")},
+	{name: "no space", fits: writing, answer: refusal(500, "", "etcdserver: mvcc: database space exceeded", "")},
+	{name: "no leader", answer: refusal(500, "", "etcdserver: no leader", "")},
+	{name: "401", fits: reading, answer: refusal(401, "Unauthorized", "Unauthorized", "")},
 }
 
 func failing(err error) func(*http.Request) answer {
 	return func(*http.Request) answer { return answer{err: err} }
 }
 
-// status answers like an API server.
-func status(code int, reason, message, retryAfter string) func(*http.Request) answer {
+// refusal answers like an API server that refuses a request.
+func refusal(code int, reason, message, retryAfter string) func(*http.Request) answer {
 	return func(r *http.Request) answer {
 		body := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","code":%d,"reason":%q,"message":%s}`, code, reason, strconv.Quote(message))
 		a := respond(r, code, "application/json", body)
@@ -115,15 +115,18 @@ func (w *world) letOne(c *call) string {
 	case at.away != "":
 		return w.drop(c, false)
 	case at.sick == tooBusy && c.method != http.MethodGet:
-		return w.give(c, status(429, "TooManyRequests", at.sick, "9"), false, "429")
+		return w.give(c, refusal(429, "TooManyRequests", at.sick, "9"), false, "429")
 	case at.sick != "" && c.method != http.MethodGet && (at.sick != noLeases || c.isLease()):
-		return w.give(c, status(500, "", at.sick, ""), false, "500 in distress")
+		return w.give(c, refusal(500, "", at.sick, ""), false, "500 in distress")
+	case at.denied(c):
+		w.judge.denied(at, keyOf(c.path))
+		return w.give(c, denyDeletion, false, "403, deletions are denied")
 	case at.rightsUp && c.writes():
-		return w.give(c, status(403, "Forbidden", `"x" is forbidden: User "swell" cannot patch resource "x" in API group "" in the namespace "shop"`, ""), false, "403")
+		return w.give(c, refusal(403, "Forbidden", `"x" is forbidden: User "swell" cannot patch resource "x" in API group "" in the namespace "shop"`, ""), false, "403")
 	case at.rightsUp && strings.Contains(c.path, "selfsubject"):
 		return w.give(c, denyReview, false, "no right")
 	case c.method == http.MethodPatch && strings.Contains(string(c.body), `"sim.example.com/denied":"true"`):
-		return w.give(c, status(400, "BadRequest", `admission webhook "sim.example.com" denied the request: by policy`, ""), false, "400 by policy")
+		return w.give(c, refusal(400, "BadRequest", `admission webhook "sim.example.com" denied the request: by policy`, ""), false, "400 by policy")
 	}
 	return w.give(c, nil, true, "")
 }

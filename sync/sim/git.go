@@ -132,6 +132,16 @@ func (w *world) waveOf(cluster, cell string) int {
 	return -1
 }
 
+// commit is the commit with an id; nil when there is none.
+func (g *git) commit(id config.Commit) *commit {
+	for _, c := range g.order {
+		if c.id == id {
+			return c
+		}
+	}
+	return nil
+}
+
 func (c *commit) unit(path string) *unit {
 	for _, u := range c.units {
 		if u.path == path {

@@ -367,6 +367,8 @@ func (j *judge) hear(o observed) {
 				delete(j.promoted, unit)
 			}
 			j.startsAgain(t)
+		case "mask", "freeze", "pause":
+			j.inherits(t)
 		case "retry", "clear":
 			clear(j.failed) // what failed since the order was given is meant too
 		case "promote":

@@ -35,7 +35,9 @@ func (j *judge) deletes(c *call, at *cluster, k key) {
 		j.rightly(c, entries, k, uid)
 	}
 	if j.objection == nil {
-		j.overwritten(c.cluster, k, "")
+		if k.kind != "Job" {
+			j.overwritten(c.cluster, k, "")
+		}
 		j.world.stats.situation("pruned " + k.kind)
 	}
 }

@@ -5,6 +5,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/swell-sh/swell/sync/rollout"
@@ -17,7 +18,7 @@ func (j *judge) again(t rollout.Transition) {
 		return
 	}
 	content := contentOf(c, t)
-	if j.failed[content] != "" {
+	if j.failed[content] != "" && !j.isRetiredFrom(c.unit(string(t.Unit))) {
 		j.objectf("what failed is not tried again", "%s of commit %s is rolled back for the second time", t.Unit, t.Commit.Short())
 	}
 	for _, at := range j.world.targets(c.unit(string(t.Unit))) {
@@ -39,14 +40,15 @@ func (j *judge) startsAgain(t rollout.Transition) {
 	if c == nil || c.unit(string(t.Unit)) == nil {
 		return
 	}
-	for _, at := range j.world.targets(c.unit(string(t.Unit))) {
-		if j.isRetired(at.name) {
-			return // it may have failed there, and the release does not go there any more
-		}
-	}
-	if content := contentOf(c, t); j.failed[content] != "" {
+	if content := contentOf(c, t); j.failed[content] != "" && !j.isRetiredFrom(c.unit(string(t.Unit))) {
 		j.objectf("what failed is not tried again", "%s of commit %s starts, and was rolled back: %s", t.Unit, t.Commit.Short(), content)
 	}
+}
+
+// isRetiredFrom says that a target of the unit is retired: what failed may have failed there, and
+// the release does not go there any more.
+func (j *judge) isRetiredFrom(u *unit) bool {
+	return slices.ContainsFunc(j.world.targets(u), func(at target) bool { return j.isRetired(at.name) })
 }
 
 // ranThere notes what each place of a unit has whose release is done.

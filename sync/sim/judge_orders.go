@@ -12,6 +12,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync/order"
+	"github.com/swell-sh/swell/sync/rollout"
 )
 
 // given is an order that somebody gave.
@@ -29,6 +30,8 @@ type given struct {
 	endedAt time.Duration  // when
 	waited  int            // passes that were told while it was not taken
 	dirty   map[place]bool // where a write was under way when it was taken
+	// inherited says that a Lease carried it from another state.
+	inherited bool
 }
 
 // stands says that the order is one that stands, and that nobody has ended it.
@@ -122,7 +125,7 @@ func (j *judge) toldOf(p *process, g *given) int {
 	}
 	moments := map[time.Time]bool{}
 	for _, e := range events {
-		if e.Kind == string(g.Verb) && strings.Contains(e.Text, g.tag) {
+		if e.Kind == string(g.Verb) && strings.Contains(e.Text, g.tag) && !strings.HasSuffix(e.Text, inherited) {
 			moments[e.Time] = true
 		}
 	}
@@ -141,10 +144,27 @@ func (j *judge) ordersWaited(p *process) {
 	}
 }
 
+// inherited ends the line of an order that a Lease carried.
+const inherited = "(in force in the daemon that wrote before)"
+
+// inherits takes in an order that a Lease carried from another state.
+func (j *judge) inherits(t rollout.Transition) {
+	if !strings.HasSuffix(t.Text, inherited) {
+		return
+	}
+	g := &given{tag: t.Text, at: j.elapsed, taken: true, takenAt: j.elapsed, heard: true, dirty: j.dirtyNow(), inherited: true}
+	g.Verb, g.Scope = order.Verb(t.Kind), order.Scope{Unit: t.Unit, Target: t.Target, Wave: t.Wave}
+	if _, text, ok := strings.Cut(t.Text, " until "); ok {
+		until, _, _ := strings.Cut(text, ",")
+		g.Until, _ = time.Parse(time.RFC3339, until)
+	}
+	j.given = append(j.given, g)
+}
+
 // carriedOut: no order was carried out twice.
 func (j *judge) carriedOut(p *process) {
 	for _, g := range j.given {
-		if n := j.toldOf(p, g); g.taken && n != 1 {
+		if n := j.toldOf(p, g); g.taken && !g.inherited && n != 1 {
 			j.objectf("an order is carried out once", "%s, %s of %s, %d times", g.tag, g.Verb, g.Scope.Text(), n)
 		}
 	}

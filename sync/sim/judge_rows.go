@@ -37,6 +37,7 @@ type rowTarget struct {
 	Masked, Trouble string
 	Health          rollout.Health
 	TriedAt         time.Time
+	Successor       string
 }
 
 // readRows reads how the rollouts of units stand, and looks at what began since.
@@ -72,6 +73,7 @@ func (j *judge) readRows(p *process) {
 	j.rows, j.rowsOf = next, is
 	if lineage := j.lineage[p.number]; before != nil && j.rowsIn == lineage {
 		j.begins(p, before, next)
+		j.unsaid(p, before, next)
 	} else {
 		j.rowsIn = lineage
 	}
@@ -153,13 +155,24 @@ func (j *judge) begun(p *process, at place, r *row, t *rowTarget) {
 	}
 }
 
-// awaited is the unit that others wait for: it is let through in any case.
-const awaited = "services/space"
+// awaited are the units that others wait for, which are let through in any case: the one
+// with all namespaces, and what became of a unit that leaves.
+func awaited(rows map[string]*row) map[string]bool {
+	units := map[string]bool{"services/space": true}
+	for _, r := range rows {
+		for _, t := range r.Targets {
+			if t.Successor != "" && t.Wanted == "" {
+				units[t.Successor] = true
+			}
+		}
+	}
+	return units
+}
 
 // room: budgets hold.
 func (j *judge) room(at place, before, next map[string]*row) {
 	r, b := next[at.unit], j.world.shape.budget
-	failed, failedBefore, flying, there := 0, 0, 0, 0
+	failed, failedBefore, flying, there, free := 0, 0, 0, 0, awaited(next)
 	for path, other := range next {
 		was := before[path]
 		if other.failedOn(r.Rollout.Commit) {
@@ -168,7 +181,7 @@ func (j *judge) room(at place, before, next map[string]*row) {
 		if was.failedOn(r.Rollout.Commit) {
 			failedBefore++
 		}
-		if path == awaited {
+		if free[path] {
 			continue
 		}
 		if other.inFlight() && (was == nil || was.settledOrFlying()) {
@@ -181,9 +194,9 @@ func (j *judge) room(at place, before, next map[string]*row) {
 	switch {
 	case b.failedUnits > 0 && min(failed, failedBefore) > b.failedUnits-1 && !r.Rollout.Promoted:
 		j.objectf("the commit breaker", "%v begins although %d units failed on commit %s", at, failed, r.Rollout.Commit)
-	case b.unitsPerTarget > 0 && at.unit != awaited && there > b.unitsPerTarget:
+	case b.unitsPerTarget > 0 && !free[at.unit] && there > b.unitsPerTarget:
 		j.objectf("budgets hold", "%v begins, and %d units are in change there", at, there)
-	case b.units > 0 && at.unit != awaited && flying > b.units && (before[at.unit] == nil || !before[at.unit].inFlight()):
+	case b.units > 0 && !free[at.unit] && flying > b.units && (before[at.unit] == nil || !before[at.unit].inFlight()):
 		j.objectf("budgets hold", "%v begins, and %d units are in change", at, flying)
 	}
 }

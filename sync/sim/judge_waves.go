@@ -20,6 +20,7 @@ type held struct {
 	bundles map[string]*span
 	last    map[key]string // what each object was when a bundle with it was last there as a whole
 	ever    map[sent]bool  // the same of all bundles that were there
+	ran     map[key]string // of a Job, the last one that ran to its end: nothing needs it any more
 }
 
 // sent is an object as a bundle has it.
@@ -51,7 +52,8 @@ func (j *judge) offer(c *commit) {
 		for _, t := range j.world.targets(u) {
 			at := place{u.path, t.name}
 			if j.places[at] == nil {
-				j.places[at] = &held{target: t, bundles: map[string]*span{}, last: map[key]string{}, ever: map[sent]bool{}}
+				j.places[at] = &held{target: t, bundles: map[string]*span{},
+					last: map[key]string{}, ever: map[sent]bool{}, ran: map[key]string{}}
 			}
 			objects := u.objects(t)
 			if name := nameOf(objects); j.places[at].bundles[name] == nil {
@@ -87,6 +89,15 @@ func (j *judge) measure(c *cluster, unit string, h *held, s *span) {
 	isOurs := true // and not another unit's with the same content
 	for k, mark := range s.objects {
 		l, ok := c.live[k]
+		if k.kind == "Job" && ok {
+			h.ran[k] = ""
+			if l.ready {
+				h.ran[k] = l.mark
+			}
+		}
+		if !ok && h.ran[k] == mark {
+			continue
+		}
 		if !ok || l.mark != mark || !l.ready || l.going {
 			s.now = false
 		}
@@ -104,6 +115,15 @@ func (j *judge) measure(c *cluster, unit string, h *held, s *span) {
 	if s.now {
 		s.latest = j.elapsed
 	}
+}
+
+// lastRun is the content of the Job that ran last at a place: it may be gone since, deleted for a
+// next one that was never made.
+func (j *judge) lastRun(u *unit, t target, k key) string {
+	if h := j.places[place{u.path, t.name}]; h != nil {
+		return h.ran[k]
+	}
+	return ""
 }
 
 // note lets the spans grow in which nothing changed.
@@ -198,6 +218,9 @@ func (j *judge) applies(c *call, at *cluster, k key) {
 				inOrder = true
 			}
 		}
+	}
+	if !offered && j.offeredBefore(renamedFrom(path), c.cluster, k, mark) {
+		return // a unit that was renamed is put back to what it had under its old name
 	}
 	if !offered {
 		j.objectf("only good commits are written", "%s: no good commit has %s with %s for %s", c.key(), k, mark, path)
@@ -313,4 +336,28 @@ func (j *judge) goesBack(p *process, path string) bool {
 	}
 	at, was := j.wentBack[path]
 	return was && j.elapsed-at < jobTime
+}
+
+// renamedFrom is the name that a unit had before, if it was renamed.
+func renamedFrom(path string) string {
+	if before, found := strings.CutSuffix(path, "-2"); found {
+		return before
+	}
+	return path + "-2"
+}
+
+// offeredBefore says whether a good commit has an object with a mark for a unit.
+func (j *judge) offeredBefore(path, cluster string, k key, mark string) bool {
+	for _, commit := range j.world.git.order {
+		u := commit.unit(path)
+		if !commit.fetched || u == nil || !j.goodIn(commit, u) {
+			continue
+		}
+		for _, t := range j.world.targets(u) {
+			if t.cluster == cluster && u.objects(t)[k] == mark {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -4,6 +4,7 @@
 package sim
 
 import (
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -23,6 +24,7 @@ type live struct {
 	flapped         bool // a controller made it ill
 	going           bool // it is being deleted
 	edited          bool // its content is not what its mark says
+	held            bool // somebody's finalizer keeps it when it is deleted
 	replicas        int
 }
 
@@ -77,6 +79,7 @@ func (j *judge) see(c *cluster) {
 	for _, is := range kinds {
 		c.Look(is.group, is.plural, func(o simulator.Object) {
 			l := live{uid: string(o.GetUID()), mark: o.GetAnnotations()[markKey], ready: true, going: o.GetDeletionTimestamp() != nil}
+			l.held = slices.Contains(o.GetFinalizers(), finalizer)
 			if o.GetLabels()[config.LabelRepository] != "" {
 				l.unit = o.GetAnnotations()[config.AnnotationUnit]
 			}

@@ -30,7 +30,7 @@ func (w *world) event() {
 
 // draw draws an event, and reports whether it happened.
 func (w *world) draw() bool {
-	weight := 0
+	weight, events := 0, w.events()
 	for _, e := range events {
 		weight += e.weight
 	}

@@ -115,6 +115,7 @@ type cluster struct {
 	away     string             // how it does not answer; empty when it does
 	sick     string             // what it answers to each write; empty when it is well
 	rightsUp bool               // the daemon has lost its rights
+	denies   bool               // it denies deletions
 	seen     *simulator.Cluster // when the judge looked last
 	version  string             // of it then
 	live     map[key]live

@@ -279,6 +279,9 @@ func (c *Cluster) afterDelete(k *kind, gone object) {
 				at.namespace = gone.GetNamespace()
 			}
 			c.later(0, func() { c.finalize(owner, at, r.UID) })
+			if c.Ready.KeepsPods && k.GroupVersionKind == podKind {
+				c.later(0, func() { c.lookAgain(owner, at, r.UID) })
+			}
 		}
 	}
 	if k.GroupVersionKind == crdKind {

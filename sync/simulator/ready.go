@@ -25,6 +25,9 @@ type Readiness struct {
 	// Broken says which images cannot be pulled. Nil is those with the tag "broken",
 	// as in a devcluster.
 	Broken func(image string) bool
+	// KeepsPods: a StatefulSet keeps a pod that waits for an image, and makes no other
+	// one, until somebody deletes the pod; as Kubernetes does where pods start in order.
+	KeepsPods bool
 }
 
 var brokenTag = regexp.MustCompile(`:broken(@.*)?$`)
@@ -90,6 +93,13 @@ func (c *Cluster) start(k *kind, o object) {
 // lookAfter writes the status of a workload, and its pods where they wait for an
 // image.
 func (c *Cluster) lookAfter(k *kind, o object, ready bool, broken *corev1.Container) {
+	if set, ok := o.(*appsv1.StatefulSet); ok && c.waitsForPod(set) {
+		c.controllerUpdate(k, keyOf(o), "status", func(o object) {
+			setStatus(o, false)
+			o.(*appsv1.StatefulSet).Status.UpdatedReplicas = 0
+		})
+		return
+	}
 	c.forgetPods(o)
 	if job, ok := o.(*batchv1.Job); ok && *job.Spec.Suspend {
 		broken, ready = nil, false
@@ -137,9 +147,16 @@ func (c *Cluster) addPod(o object, template *corev1.PodTemplateSpec, broken *cor
 	pod.Labels, pod.Annotations = template.Labels, template.Annotations
 	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(o, o.GetObjectKind().GroupVersionKind())}
 	pod.Spec = *template.Spec.DeepCopy()
+	if set, ok := o.(*appsv1.StatefulSet); ok && c.Ready.KeepsPods {
+		asFirst(set, pod)
+	}
+	started := pod.Status.DeepCopy()
 	c.controllerCreate(pods, pod)
 	c.controllerUpdate(pods, keyOf(pod), "status", func(o object) {
 		pod := o.(*corev1.Pod)
+		if started.StartTime != nil {
+			pod.Status.StartTime, pod.Status.Conditions = started.StartTime, started.Conditions
+		}
 		pod.Status.Phase = corev1.PodPending
 		for _, container := range pod.Spec.Containers {
 			waits := corev1.ContainerStateWaiting{Reason: "ContainerCreating"}
@@ -160,7 +177,7 @@ func setStatus(o object, ready bool) {
 		setDeploymentStatus(o, ready)
 	case *appsv1.StatefulSet:
 		n := readyOf(*o.Spec.Replicas, ready)
-		revision := fmt.Sprintf("%s-%d", o.Name, o.Generation)
+		revision := revisionOf(o)
 		o.Status = appsv1.StatefulSetStatus{
 			ObservedGeneration: o.Generation, Replicas: *o.Spec.Replicas, ReadyReplicas: n, AvailableReplicas: n, CurrentReplicas: n,
 			UpdatedReplicas: *o.Spec.Replicas, CurrentRevision: revision, UpdateRevision: revision, CollisionCount: new(int32),

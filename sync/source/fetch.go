@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -23,6 +24,9 @@ type following struct {
 	// held is a commit that was refused with ErrRewound while against was the
 	// one accepted, so that the next poll need not walk the history again.
 	held, against plumbing.Hash
+
+	// passed is the commit that was last found to be one to follow.
+	passed plumbing.Hash
 
 	// anew is the commit the store was last cloned anew for, so that a
 	// repository that is itself damaged is not cloned at each poll.
@@ -123,6 +127,9 @@ var errEmpty = fmt.Errorf("the repository is empty: %w", ErrBranchGone)
 // everything into a folder of its own that then takes the place of the
 // objects, which are not looked at.
 func (s *Source) download(ctx context.Context, anew bool) (_ plumbing.Hash, err error) {
+	if err := s.remake(); err != nil {
+		return plumbing.ZeroHash, err
+	}
 	pace := newPace(s.cfg.Stall, s.cfg.slow)
 	defer func() { err = pace.explain(ctx, err) }()
 	session, err := s.remote.open(ctx, pace)
@@ -139,7 +146,10 @@ func (s *Source) download(ctx context.Context, anew bool) (_ plumbing.Hash, err 
 		return tip, err
 	}
 	if anew {
-		if tip == s.anew {
+		switch tip {
+		case s.held: // a clone of it was refused, and would be again
+			return tip, rewound(tip, s.against)
+		case s.anew:
 			return tip, fmt.Errorf("objects are missing or corrupt even though they were cloned anew for %s; waiting until the branch moves", tip)
 		}
 		return tip, s.cloneAnew(ctx, session, refs, name, tip)
@@ -147,7 +157,7 @@ func (s *Source) download(ctx context.Context, anew bool) (_ plumbing.Hash, err 
 	if err := s.checkLast(); err != nil {
 		return tip, err
 	}
-	if tip == s.last(s.cfg.Branch) {
+	if tip == s.last(s.cfg.Branch) && tip == s.passed {
 		return tip, s.accept(name, tip)
 	}
 	have, err := s.objects.has(tip)
@@ -171,6 +181,15 @@ func (s *Source) download(ctx context.Context, anew bool) (_ plumbing.Hash, err 
 	return tip, s.accept(name, tip)
 }
 
+// remake makes the folder of the store anew where somebody deleted it. What was followed is
+// known still, and its objects are missing, so they are fetched once more.
+func (s *Source) remake() error {
+	if _, err := os.Stat(filepath.Join(s.cfg.Dir, objectsDir, "pack")); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return s.objects.replace(func() error { return errors.Join(makeStore(s.cfg.Dir), s.save()) })
+}
+
 // checkLast finds out whether the commit accepted last can still be read.
 func (s *Source) checkLast() error {
 	last := s.last(s.cfg.Branch)
@@ -186,13 +205,25 @@ func (s *Source) judge(ctx context.Context, o *objects, tip plumbing.Hash) error
 	if err := o.check(tip); err != nil {
 		return err
 	}
-	last := s.last(s.cfg.Branch)
-	if last.IsZero() || last == tip || s.cfg.AllowRewind {
+	if s.cfg.AllowRewind {
 		return nil
 	}
-	rewound := fmt.Errorf("branch at %s: %w, %s: with allowRewind it would be followed", tip, ErrRewound, last)
+	for _, last := range []plumbing.Hash{s.last(s.cfg.Branch), plumbing.NewHash(string(s.cfg.Followed))} {
+		if err := s.forward(ctx, o, tip, last); err != nil {
+			return err
+		}
+	}
+	s.passed = tip
+	return nil
+}
+
+// forward is an error where the branch does not go on from a commit, if there is one.
+func (s *Source) forward(ctx context.Context, o *objects, tip, last plumbing.Hash) error {
+	if last.IsZero() || last == tip {
+		return nil
+	}
 	if tip == s.held && last == s.against {
-		return rewound
+		return rewound(tip, last)
 	}
 	ok, err := o.descends(ctx, tip, last)
 	if err != nil {
@@ -200,9 +231,13 @@ func (s *Source) judge(ctx context.Context, o *objects, tip plumbing.Hash) error
 	}
 	if !ok {
 		s.held, s.against = tip, last
-		return rewound
+		return rewound(tip, last)
 	}
 	return nil
+}
+
+func rewound(tip, last plumbing.Hash) error {
+	return fmt.Errorf("branch at %s: %w, %s: with allowRewind it would be followed", tip, ErrRewound, last)
 }
 
 // maxHaves is how many commits the server is told of, from the one accepted

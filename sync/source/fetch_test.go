@@ -229,6 +229,19 @@ func TestFetchRewound(t *testing.T) {
 					t.Errorf("after a restart: %v, want ErrRewound", err)
 				}
 				s.Close()
+				lost := cfg
+				lost.Dir, lost.Followed = t.TempDir(), good
+				for range 2 {
+					if got, err := follow(t, lost).Fetch(t.Context()); !errors.Is(err, ErrRewound) {
+						t.Errorf("after the loss of the folder: Fetch = %q, %v, want ErrRewound", got, err)
+					}
+				}
+				git(t, c.dir, "branch", "-f", "elsewhere", "HEAD")
+				git(t, c.dir, "push", "-q", "-f", "origin", "elsewhere")
+				lost.Branch = "elsewhere"
+				if got, err := follow(t, lost).Fetch(t.Context()); !errors.Is(err, ErrRewound) {
+					t.Errorf("another branch: Fetch = %q, %v, want ErrRewound", got, err)
+				}
 
 				cfg.AllowRewind = true
 				if got := fetch(t, follow(t, cfg)); got != moved {

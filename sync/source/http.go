@@ -14,7 +14,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 
@@ -22,6 +21,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
+
+	"github.com/swell-sh/swell/config/smallfile"
 )
 
 const (
@@ -44,7 +45,7 @@ func (r *remote) openHTTP(pace *pace) (session, error) {
 	connections := http.DefaultTransport.(*http.Transport).Clone()
 	connections.DialContext = pace.dial
 	if r.auth.CAFile != "" {
-		pem, err := os.ReadFile(r.auth.CAFile)
+		pem, err := smallfile.Read(r.auth.CAFile)
 		if err != nil {
 			return nil, err
 		}

@@ -73,28 +73,12 @@ func newObjects(dirs []string) *objects {
 func (o *objects) read(h plumbing.Hash, want plumbing.ObjectType, limit int64) (plumbing.EncodedObject, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	obj, ok := o.cache.Get(h)
-	if !ok {
-		at, err := o.findLocked(h)
-		if err != nil {
-			return nil, o.failed(h, err)
-		}
-		size, err := at.size()
-		if err != nil {
-			return nil, o.failed(h, err)
-		}
-		if size > limit {
-			return nil, &tooLargeError{size, limit}
-		}
-		if obj, err = at.read(h); err != nil {
-			return nil, o.failed(h, err)
-		}
-		// Hash is computed from the content, once: of what is returned it is
-		// read only, so an object can be shared.
-		if obj.Hash() != h {
-			return nil, o.failed(h, fmt.Errorf("%w: its content has the hash %s", errCorrupt, obj.Hash()))
-		}
-		o.cache.Put(obj)
+	obj, err := o.readLocked(h, limit)
+	if IsDamage(err) && o.dropReplacedLocked() {
+		obj, err = o.readLocked(h, limit)
+	}
+	if err != nil {
+		return nil, err
 	}
 	if want != plumbing.AnyObject && obj.Type() != want {
 		return nil, fmt.Errorf("object %s: is a %s, not a %s", h, obj.Type(), want)
@@ -105,10 +89,64 @@ func (o *objects) read(h plumbing.Hash, want plumbing.ObjectType, limit int64) (
 	return obj, nil
 }
 
+func (o *objects) readLocked(h plumbing.Hash, limit int64) (plumbing.EncodedObject, error) {
+	if obj, ok := o.cache.Get(h); ok {
+		return obj, nil
+	}
+	at, err := o.findLocked(h)
+	if err != nil {
+		return nil, o.failed(h, err)
+	}
+	size, err := at.size()
+	if err != nil {
+		return nil, o.failed(h, err)
+	}
+	if size > limit {
+		return nil, &tooLargeError{size, limit}
+	}
+	obj, err := at.read(h)
+	if err != nil {
+		return nil, o.failed(h, err)
+	}
+	// Hash is computed from the content, once: of what is returned it is
+	// read only, so an object can be shared.
+	if obj.Hash() != h {
+		return nil, o.failed(h, fmt.Errorf("%w: its content has the hash %s", errCorrupt, obj.Hash()))
+	}
+	o.cache.Put(obj)
+	return obj, nil
+}
+
+// dropReplacedLocked forgets the packs whose files somebody replaced, and says whether there
+// were any.
+func (o *objects) dropReplacedLocked() (dropped bool) {
+	o.packs = slices.DeleteFunc(o.packs, func(p *pack) bool {
+		if !p.isReplaced() {
+			return false
+		}
+		dropped = true
+		_ = p.close() // it was only read
+		return true
+	})
+	if dropped {
+		o.loaded = false
+		o.cache.Clear() // what deltas were built on
+	}
+	return dropped
+}
+
 // size returns the bytes of an object, without inflating it.
 func (o *objects) size(h plumbing.Hash) (int64, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	size, err := o.sizeLocked(h)
+	if IsDamage(err) && o.dropReplacedLocked() {
+		size, err = o.sizeLocked(h)
+	}
+	return size, err
+}
+
+func (o *objects) sizeLocked(h plumbing.Hash) (int64, error) {
 	if obj, ok := o.cache.Get(h); ok {
 		return obj.Size(), nil
 	}

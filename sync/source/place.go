@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -29,6 +30,19 @@ type pack struct {
 	base   string // its path without extension
 	index  *idxfile.MemoryIndex
 	reader *packfile.Packfile
+	// indexFile and packFile are the files that were read; nil before.
+	indexFile, packFile fs.FileInfo
+}
+
+// isReplaced says whether other files have its names by now: a pack that is written anew
+// with the same objects has the same name, and the objects stand elsewhere in it.
+func (p *pack) isReplaced() bool {
+	return isOther(p.base+".idx", p.indexFile) || p.packFile != nil && isOther(p.base+".pack", p.packFile)
+}
+
+func isOther(name string, before fs.FileInfo) bool {
+	now, err := os.Stat(name)
+	return err != nil || !os.SameFile(now, before) || now.Size() != before.Size() || !now.ModTime().Equal(before.ModTime())
 }
 
 func readPack(base string) (*pack, error) {
@@ -37,11 +51,15 @@ func readPack(base string) (*pack, error) {
 		return nil, err
 	}
 	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
 	index := idxfile.NewMemoryIndex()
 	if err := idxfile.NewDecoder(f).Decode(index); err != nil {
 		return nil, err
 	}
-	return &pack{base: base, index: index}, nil
+	return &pack{base: base, index: index, indexFile: info}, nil
 }
 
 func (p *pack) open(cache cache.Object) error {
@@ -51,6 +69,9 @@ func (p *pack) open(cache cache.Object) error {
 	f, err := os.Open(p.base + ".pack")
 	if err != nil {
 		return err
+	}
+	if p.packFile, err = f.Stat(); err != nil {
+		return errors.Join(err, f.Close())
 	}
 	// Without a file system at hand go-git inflates an object whole and at
 	// once. With one it may do so later, outside the mutex of objects.

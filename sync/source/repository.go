@@ -16,6 +16,8 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	gitconfig "github.com/go-git/go-git/v5/plumbing/format/config"
+
+	"github.com/swell-sh/swell/config/smallfile"
 )
 
 // repository is a Git repository on this machine. Both folders are the same
@@ -243,7 +245,7 @@ func (r *repository) isShallow(h plumbing.Hash) bool {
 
 // readLine returns the first line of a small file.
 func readLine(path string) (string, error) {
-	raw, err := os.ReadFile(path)
+	raw, err := smallfile.Read(path)
 	if err != nil {
 		return "", err
 	}

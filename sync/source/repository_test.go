@@ -179,6 +179,28 @@ func TestLocalChangedByOthers(t *testing.T) {
 	}
 }
 
+// TestLocalPackReplaced: a pack is damaged, and replaced whole under the same name.
+func TestLocalPackReplaced(t *testing.T) {
+	c := newClone(t)
+	commit := c.commit(manyFiles()...)
+	git(t, c.dir, "repack", "-adq")
+	file := one(t, filepath.Join(c.dir, ".git"), "objects/pack/*.pack")
+	good := readFile(t, file)
+	if err := errors.Join(os.Remove(file), os.WriteFile(file, make([]byte, len(good)), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	s := follow(t, Config{URL: c.dir, Branch: "main"})
+	if _, err := readAll(s, commit); err == nil {
+		t.Fatal("the damage did no harm: the test tests nothing")
+	}
+	if err := errors.Join(os.Remove(file), os.WriteFile(file, []byte(good), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readAll(s, commit); err != nil {
+		t.Error(err)
+	}
+}
+
 // A disk that is not there is no reason to believe that the branch is gone.
 func TestLocalUnmounted(t *testing.T) {
 	c := newClone(t)

@@ -86,6 +86,10 @@ type Config struct {
 	// AllowRewind follows the branch wherever it is moved to. Without it, a
 	// branch that does not move forward is held with [ErrRewound].
 	AllowRewind bool
+	// Followed is a commit that was followed before, as somebody else knows it: the branch
+	// must not move to what does not descend from it either, also where the folder was lost,
+	// or where it is another branch now. Empty: nobody knows one.
+	Followed config.Commit
 
 	// MaxFetch is the most bytes that one fetch may download. Zero is 4 GiB.
 	MaxFetch int64

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,6 +19,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	"github.com/skeema/knownhosts"
 	"golang.org/x/crypto/ssh"
+
+	"github.com/swell-sh/swell/config/smallfile"
 )
 
 // sshSession talks to git-upload-pack on a server.
@@ -64,7 +65,7 @@ func (r *remote) openSSH(ctx context.Context, pace *pace) (session, error) {
 }
 
 func (r *remote) sshConfig() (*ssh.ClientConfig, string, error) {
-	key, err := os.ReadFile(r.auth.SSHKeyFile)
+	key, err := smallfile.Read(r.auth.SSHKeyFile)
 	if err != nil {
 		return nil, "", fmt.Errorf("repository.sshKeyFile: %w", err)
 	}

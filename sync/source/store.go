@@ -147,27 +147,45 @@ func (a *accepted) accept(name plumbing.ReferenceName, h plumbing.Hash) error {
 			branches = map[plumbing.ReferenceName]plumbing.Hash{}
 		}
 		branches[name] = h
-		if a.dir != "" {
-			content := "# pack-refs with: sorted \n"
-			for _, name := range slices.Sorted(maps.Keys(branches)) {
-				content += branches[name].String() + " " + name.String() + "\n"
-			}
-			if err := writeFile(filepath.Join(a.dir, "packed-refs"), content); err != nil {
-				return err
-			}
+		if err := a.writeBranches(branches); err != nil {
+			return err
 		}
 		a.branches = branches
 	}
 	if a.head == head {
 		return nil
 	}
-	if a.dir != "" {
-		if err := writeFile(filepath.Join(a.dir, "HEAD"), head+"\n"); err != nil {
-			return err
-		}
+	if err := a.writeHead(head); err != nil {
+		return err
 	}
 	a.head = head
 	return nil
+}
+
+// save writes what was accepted once more.
+func (a *accepted) save() error {
+	if a.head == "" {
+		return nil
+	}
+	return errors.Join(a.writeBranches(a.branches), a.writeHead(a.head))
+}
+
+func (a *accepted) writeBranches(branches map[plumbing.ReferenceName]plumbing.Hash) error {
+	if a.dir == "" {
+		return nil
+	}
+	content := "# pack-refs with: sorted \n"
+	for _, name := range slices.Sorted(maps.Keys(branches)) {
+		content += branches[name].String() + " " + name.String() + "\n"
+	}
+	return writeFile(filepath.Join(a.dir, "packed-refs"), content)
+}
+
+func (a *accepted) writeHead(head string) error {
+	if a.dir == "" {
+		return nil
+	}
+	return writeFile(filepath.Join(a.dir, "HEAD"), head+"\n")
 }
 
 // tmpPrefix begins the names of unfinished files, as Git's own do.

@@ -299,6 +299,56 @@ func TestStoreLost(t *testing.T) {
 	}
 }
 
+// TestStoreLostWhileInUse: the folder is made anew by the next fetch. What was followed is
+// not forgotten, so a branch that was moved back meanwhile is refused.
+func TestStoreLostWhileInUse(t *testing.T) {
+	for _, lost := range []string{"", "objects", "objects/pack"} {
+		for _, moved := range []string{"not", "on", "back"} {
+			t.Run(lost+" moved "+moved, func(t *testing.T) {
+				c := newClone(t)
+				cfg := Config{URL: serve(t, c).url(), Dir: filepath.Join(t.TempDir(), "git")}
+				c.commit("a", "1")
+				c.commit("a", "2")
+				c.push()
+				s := follow(t, cfg)
+				fetch(t, s)
+				if err := os.RemoveAll(filepath.Join(cfg.Dir, lost)); err != nil {
+					t.Fatal(err)
+				}
+				switch moved {
+				case "on":
+					c.commit("a", "3")
+				case "back":
+					git(t, c.dir, "reset", "-q", "--hard", "HEAD~1")
+				}
+				want := c.push()
+				if moved == "back" {
+					for _, when := range []string{"at first", "again", "after a restart"} {
+						if when == "after a restart" {
+							s.Close()
+							s = follow(t, cfg)
+						}
+						if got, err := s.Fetch(t.Context()); !errors.Is(err, ErrRewound) {
+							t.Errorf("%s: Fetch = %q, %v, want ErrRewound", when, got, err)
+						}
+					}
+					return
+				}
+				if got := fetch(t, s); got != want {
+					t.Errorf("Fetch = %s, want %s", got, want)
+				}
+				if _, err := readAll(s, want); err != nil {
+					t.Error(err)
+				}
+				s.Close()
+				if _, err := readAll(follow(t, cfg), want); err != nil {
+					t.Error("after a restart:", err)
+				}
+			})
+		}
+	}
+}
+
 // A write that the disk refuses changes nothing.
 func TestStoreFull(t *testing.T) {
 	c := newClone(t)

@@ -14,7 +14,6 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync/order"
 	"github.com/swell-sh/swell/sync/rollout"
-	"github.com/swell-sh/swell/sync/store"
 )
 
 // Description is all that there is to say of a unit's rollout.
@@ -31,9 +30,11 @@ type Description struct {
 	Unpicked   []Target            `json:"unpicked,omitempty"`
 	Debts      []Debt              `json:"debts,omitempty"`
 	Quarantine []QuarantinedBundle `json:"quarantine,omitempty"`
-	Drift      []Drift             `json:"drift,omitempty"`
-	Orders     order.Standing      `json:"orders,omitempty"` // in force, about the unit
-	Commands   []Command           `json:"commands,omitempty"`
+	// Past are the rollouts that the unit can be put back to, the newest first.
+	Past     []rollout.InPast `json:"past,omitempty"`
+	Drift    []Drift          `json:"drift,omitempty"`
+	Orders   order.Standing   `json:"orders,omitempty"` // in force, about the unit
+	Commands []Command        `json:"commands,omitempty"`
 	// Now is when this was so.
 	Now time.Time `json:"now"`
 }
@@ -74,9 +75,9 @@ type Command struct {
 	Does    string `json:"does"`
 }
 
-// Describe describes a unit's rollout.
-func Describe(u *rollout.Unit, look *rollout.Look, standing order.Standing, drifts []store.Drift, now time.Time) Description {
-	is := Of(u, drifts)
+// Describe describes a unit's rollout, by facts of which Look is not nil.
+func Describe(u *rollout.Unit, known Known, standing order.Standing, now time.Time) Description {
+	is, look := Of(u, known), known.Look
 	d := Description{UnderWay: UnderWayOf(u, &is), Rollout: is.Rollout, Authors: u.Rollout.Authors, Blocked: u.Blocked, Deletions: u.Waiting, WaveList: []Wave{},
 		Quarantine: is.Quarantine, Drift: is.Drift, Now: now.UTC()}
 	if u.Pending != nil {
@@ -94,6 +95,7 @@ func Describe(u *rollout.Unit, look *rollout.Look, standing order.Standing, drif
 		d.Unpicked = append(d.Unpicked, on[name])
 	}
 	d.Debts = debtsOf(u, look)
+	d.Past = u.BackTo()
 	for i := range standing {
 		if o := &standing[i]; !o.Over(now) && o.Verb.EndVerb() != "" && concerns(o, u) {
 			d.Orders = append(d.Orders, *o)
@@ -132,6 +134,8 @@ func waits(u *rollout.Unit, look *rollout.WaveLook, i int, all []rollout.WaveLoo
 	switch look.Phase {
 	case rollout.PhaseAhead:
 		return fmt.Sprintf("wave %s is not passed yet", all[i-1].Name)
+	case rollout.PhaseToClean:
+		return fmt.Sprintf("wave %s is not cleaned yet", u.Rollout.Spec.Waves[u.Rollout.Wave].Name)
 	case rollout.PhaseUnderWay, rollout.PhaseCleaning:
 		for _, before := range []string{"cleaning wave ", "wave "} {
 			if text, is := strings.CutPrefix(r.Reason, before+look.Name+": "); is {
@@ -158,6 +162,9 @@ func waveCommands(u *rollout.Unit, look *rollout.WaveLook) (all []Command) {
 	for _, h := range look.Holds {
 		if h.Order != nil {
 			add("ends the "+string(h.Order.Verb), "%s", h.Order.EndCommand())
+			if h.Order.Verb == order.Freeze {
+				add("starts it all the same", "%s --for 2h --reason TEXT", order.Command("exempt", u.Path))
+			}
 		}
 	}
 	if look.Phase != rollout.PhaseUnderWay {
@@ -194,7 +201,7 @@ func commandsOf(u *rollout.Unit) (all []Command) {
 	switch {
 	case u.BlockedBy == rollout.ObstacleTurn:
 		all = append(all, Command{order.Command("promote", u.Path), "releases it before its turn"})
-	case u.Blocked != "" && len(u.Quarantine) > 0:
+	case u.BlockedBy == rollout.ObstacleQuarantine:
 		all = append(all, Command{order.Command("quarantine clear", u.Path), "lets the bundles that failed be released again"})
 	}
 	if u.Waiting != "" {
@@ -219,6 +226,8 @@ func debtsOf(u *rollout.Unit, look *rollout.Look) (debts []Debt) {
 		}
 		d := Debt{Target: name, Misses: u.Commits[t.Wanted], Has: u.Commits[t.Applied]}
 		switch hold := look.HoldAt(u, name, false); {
+		case t.Masked != "" && t.Applied == t.Wanted && !t.Dirty:
+			continue // it has the release, and was not healthy with it: its wave says so
 		case t.Masked != "":
 			d.Why = t.Masked
 			if hold.Order != nil {

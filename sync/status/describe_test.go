@@ -48,12 +48,18 @@ func (f *fleet) commit(spec config.Rollout, digest object.Digest) {
 	f.want.Units[cart] = unit
 }
 
+// add has a unit with the rollout of cart on a target.
+func (f *fleet) add(path config.UnitPath, name config.TargetName) {
+	targets := map[config.TargetName]rollout.WantedTarget{name: {Digest: object.Digest(path), Objects: 1}}
+	f.want.Units[path] = &rollout.WantedUnit{Rollout: f.want.Units[cart].Rollout, Targets: targets}
+}
+
 // play makes passes until nothing is left to do now.
 func (f *fleet) play() {
 	for range 100 {
 		plan := f.state.Decide(f.want, f.now)
 		for _, a := range plan.Actions {
-			o := rollout.Outcome{Action: a, Result: map[rollout.Kind]rollout.Result{rollout.Apply: rollout.Applied, rollout.Check: rollout.Healthy, rollout.Remove: rollout.Removed}[a.Kind]}
+			o := rollout.Outcome{Action: a, Result: map[rollout.Kind]rollout.Result{rollout.Apply: rollout.Applied, rollout.Check: rollout.Healthy, rollout.Remove: rollout.Removed}[a.Kind], Pruned: a.Prune}
 			if is, ok := f.ill[a.Target]; ok {
 				o.Result, o.Reason = is, "Deployment/cart: no such image"
 			}
@@ -68,7 +74,7 @@ func (f *fleet) play() {
 
 func (f *fleet) describe() Description {
 	look := f.state.Look(f.want.Bounds, f.want.Standing, f.now)
-	return Describe(f.state.Units[cart], look, f.want.Standing, nil, f.now)
+	return Describe(f.state.Units[cart], Known{Look: look}, f.want.Standing, f.now)
 }
 
 // told are the phases, what is waited for and the commands of each wave.
@@ -137,7 +143,7 @@ func TestDescribe(t *testing.T) {
 	f.play()
 	f.tells("frozen",
 		"canary passed",
-		"main under way: frozen by bob: holidays; waiting for 1 of 1 targets: target b: not applied yet [freeze: frozen by bob: holidays] > swell thaw shop",
+		"main under way: frozen by bob: holidays; waiting for 1 of 1 targets: target b: not applied yet [freeze: frozen by bob: holidays] > swell thaw shop > swell exempt shop/cart --for 2h --reason TEXT",
 		"rest ahead: wave main is not passed yet [mask: masked by bob: no power] > swell unmask c")
 	if got := f.describe(); len(got.Orders) != 2 || len(got.Debts) != 1 || got.Debts[0].Target != "c" || got.Debts[0].Why != "masked by bob: no power" {
 		t.Errorf("orders %v, debts %v", got.Orders, got.Debts)
@@ -174,6 +180,39 @@ func TestDescribe(t *testing.T) {
 	if d := f.describe(); len(d.Quarantine) != 1 || d.Status != RolledBack {
 		t.Errorf("quarantine %v, status %s", d.Quarantine, d.Status)
 	}
+}
+
+// TestDoneCountsTheCommit: targets that run an earlier commit are not done by the commit of
+// the line, however healthy they are.
+func TestDoneCountsTheCommit(t *testing.T) {
+	f := newFleet(t, waves())
+	counts := func(stage string, done int) {
+		t.Helper()
+		f.play()
+		if d := f.describe(); d.Done != done || d.Targets != 3 {
+			t.Errorf("%s: commit %s, %s, %d of %d targets done, want %d of 3", stage, d.Commit, d.Status, d.Done, d.Targets, done)
+		}
+	}
+	f.play()
+	f.now = f.now.Add(time.Hour)
+	counts("released", 3)
+
+	f.commit(waves(), "two")
+	f.want.Units[cart].Targets["c"] = rollout.WantedTarget{Digest: "onec", Objects: 1} // as before
+	f.want.Commit = "c2c2c2c2c2"
+	f.ill["a"] = rollout.Refused
+	f.play()
+	delete(f.ill, "a")
+	f.now = f.now.Add(time.Hour)
+	counts("rolled back", 1)
+
+	f.want.Units["shop/other"] = f.want.Units[cart]
+	f.commit(waves(), "three")
+	f.want.Commit = "c3c3c3c3c3"
+	f.want.Bounds.Release.Tiers = []string{"first", "second"}
+	f.want.Units[cart].Tier = 1
+	f.ill["a"] = rollout.Deferred
+	counts("before its turn", 0)
 }
 
 // TestDescribeGates: what gates last answered, and when.
@@ -228,12 +267,52 @@ func TestBudgetHolds(t *testing.T) {
 	f.want.Units["shop/web"] = f.want.Units[cart]
 	f.play()
 	look := f.state.Look(f.want.Bounds, nil, f.now)
-	web := Describe(f.state.Units["shop/web"], look, nil, nil, f.now)
+	web := Describe(f.state.Units["shop/web"], Known{Look: look}, nil, f.now)
 	if got := told(web)[0]; !strings.Contains(got, "[budget: budget.units: 1 unit of the fleet are in change]") {
 		t.Errorf("web: %s", got)
 	}
 	if got := f.describe().WaveList[0].Holds; len(got) > 0 {
 		t.Errorf("cart, which is in change: %v", got)
+	}
+}
+
+// TestStopped: a unit of whose commit nothing more is released is not shown as one that goes
+// on, and an operator who lets it go on is believed.
+func TestStopped(t *testing.T) {
+	f, zero := newFleet(t, waves()), 0
+	f.play()
+	f.now = f.now.Add(time.Hour)
+	f.play()
+	f.commit(waves(), "two")
+	f.want.Commit, f.want.Bounds.Release.Budget = "c2c2c2c2c2", config.Budget{FailedUnits: &zero}
+	f.play() // the canary soaks
+	f.add("shop/web", "z")
+	f.ill["z"] = rollout.Refused
+	f.play()
+	const broke = "commit c2c2c2c2 broke 1 unit, more than budget.failedUnits 0: shop/web: nothing more of it is released"
+	if d := f.describe(); d.Status != Stopped || !strings.Contains(d.Waits, broke) || !strings.HasPrefix(d.Waits, "wave canary: soaking") {
+		t.Errorf("while the canary soaks: %s: %s", d.Status, d.Waits)
+	}
+	f.now = f.now.Add(time.Hour)
+	f.play()
+	d := f.describe()
+	if d.Status != Stopped || strings.Count(d.Waits, broke) != 1 {
+		t.Errorf("after it: %s: %s", d.Status, d.Waits)
+	}
+	if got := d.WaveList[1].Commands; len(got) != 1 || got[0].Command != "swell promote shop/cart" {
+		t.Errorf("commands %v", got)
+	}
+
+	f.add("shop/late", "a")
+	f.play()
+	look := f.state.Look(f.want.Bounds, nil, f.now)
+	if late := Of(f.state.Units["shop/late"], Known{Look: look}); late.Status != Stopped || !strings.HasPrefix(late.Reason, broke) {
+		t.Errorf("a release that has not begun: %s: %s", late.Status, late.Reason)
+	}
+
+	f.state.Units[cart].Rollout.Promoted = true
+	if d := f.describe(); d.Status != Progressing {
+		t.Errorf("promoted: %s", d.Status)
 	}
 }
 
@@ -243,5 +322,86 @@ func TestWorst(t *testing.T) {
 	Worst(lines)
 	if got := []config.UnitPath{lines[0].Unit, lines[1].Unit, lines[2].Unit}; !slices.Equal(got, []config.UnitPath{"b", "c", "a"}) {
 		t.Error(got)
+	}
+}
+
+// TestDescribeCleaning: a wave that is still to be cleaned is not shown as passed.
+func TestDescribeCleaning(t *testing.T) {
+	f := newFleet(t, waves())
+	f.play()
+	f.now = f.now.Add(time.Hour)
+	f.play()
+	f.want.Commit = "c2c2c2c2c2"
+	delete(f.want.Units[cart].Targets, "a")
+	delete(f.want.Units[cart].Targets, "c")
+	f.want.Units[cart] = &rollout.WantedUnit{Rollout: f.want.Units[cart].Rollout, Targets: f.want.Units[cart].Targets}
+	f.ill["a"] = rollout.Deferred
+	f.play()
+	f.tells("the first wave is cleaned",
+		"canary cleaning: waiting for 1 of 1 targets: target a: not cleaned yet: Deployment/cart: no such image",
+		"main passed",
+		"rest to clean: wave canary is not cleaned yet")
+}
+
+// TestOldQuarantine: a bundle that failed is listed as long as it keeps something from being
+// released, and no longer.
+func TestOldQuarantine(t *testing.T) {
+	f := newFleet(t, waves())
+	commit := func(name config.Commit, digest object.Digest) {
+		f.want.Commit = name
+		f.commit(waves(), digest)
+		f.play()
+	}
+	listed := func(stage, want, command string) {
+		t.Helper()
+		d, got := f.describe(), ""
+		for _, q := range d.Quarantine {
+			got += string(q.Commit) + " "
+		}
+		clears := slices.ContainsFunc(d.Commands, func(c Command) bool { return strings.HasPrefix(c.Command, "swell quarantine clear") })
+		if strings.TrimSpace(got) != want || clears != (command != "") {
+			t.Errorf("%s: %s: quarantine of %q, want %q; commands %v", stage, d.Status, got, want, d.Commands)
+		}
+	}
+	f.play()
+	f.now = f.now.Add(time.Hour)
+	f.play()
+	f.ill["a"] = rollout.Refused
+	commit("c2", "two")
+	listed("it failed", "c2", "")
+	delete(f.ill, "a")
+	f.now = f.now.Add(time.Hour)
+	f.play()
+	listed("it is rolled back", "c2", "")
+	commit("c3", "three")
+	listed("a newer release has begun", "", "")
+	f.now = f.now.Add(time.Hour)
+	f.play()
+	listed("a newer release is done", "", "")
+	commit("c4", "two")
+	listed("a commit brings it again", "c2", "clear")
+	f.want.Units[cart].Frozen = "cart.yaml:1:1: no"
+	f.play()
+	listed("a commit has a problem", "", "")
+}
+
+// TestWindowsWithoutEnd: a window that is always open has no end in a text, and one that opens
+// no more no beginning.
+func TestWindowsWithoutEnd(t *testing.T) {
+	f := newFleet(t, config.Rollout{Name: "default", Waves: []config.Wave{{Name: "all", Gates: []config.Gate{
+		{Window: &config.Timetable{Schedule: "* * * * *", Duration: time.Hour}},
+		{Window: &config.Timetable{Schedule: "0 0 31 2 *", Duration: time.Hour}},
+	}}}})
+	f.play()
+	var texts []string
+	d := f.describe()
+	for _, g := range d.WaveList[0].Gates {
+		texts = append(texts, string(g.State)+": "+g.Text)
+	}
+	if diff := cmp.Diff([]string{"passed: open at all times", "waits: does not open any more"}, texts); diff != "" {
+		t.Error(diff)
+	}
+	if want := "gate window of wave all: the window does not open any more"; !strings.Contains(d.Waits, want) {
+		t.Errorf("waits for %q, want %q in it", d.Waits, want)
 	}
 }

@@ -31,6 +31,7 @@ const (
 	Degraded    Standing = "degraded"     // a target that was released is ill, and has been for longer than its wave's timeout
 	Fight       Standing = "fight"        // somebody else keeps changing an object back
 	Quarantined Standing = "quarantined"  // the newest commit brings a bundle that failed before
+	Stopped     Standing = "stopped"      // too many units failed on its commit: nothing more of it is released
 	Blocked     Standing = "blocked"      // the newest commit is not released
 	Drifted     Standing = "drifted"      // live objects differ from what was applied
 	Empty       Standing = "empty"        // it renders to nothing where it has objects, which stay
@@ -49,7 +50,7 @@ const (
 
 // byBadness are all standings, the worst first.
 var byBadness = []Standing{Held, RollingBack, RolledBack, Failed, Degraded, Fight, Quarantined,
-	Blocked, Drifted, Empty, Approval, Unreachable, Unavailable, Masked, Leftovers, Waiting, Leaving,
+	Stopped, Blocked, Drifted, Empty, Approval, Unreachable, Unavailable, Masked, Leftovers, Waiting, Leaving,
 	Pending, Progressing, Healthy, Done}
 
 // worse is the worse of two standings.
@@ -100,8 +101,10 @@ type Target struct {
 	Wanted    object.Digest  `json:"wanted,omitempty"`
 	AppliedAt time.Time      `json:"appliedAt,omitzero"`
 	// Since is when Health became what it is.
-	Since  time.Time `json:"since,omitzero"`
-	Reason string    `json:"reason,omitempty"`
+	Since time.Time `json:"since,omitzero"`
+	// FailsAt is when the target fails its wave, if nothing changes.
+	FailsAt time.Time `json:"failsAt,omitzero"`
+	Reason  string    `json:"reason,omitempty"`
 }
 
 // QuarantinedBundle is a bundle that failed, or was taken back by hand.
@@ -113,17 +116,29 @@ type QuarantinedBundle struct {
 	At     time.Time         `json:"at"`
 }
 
-// Of is the status of a unit, given all known drift.
-func Of(u *rollout.Unit, drifts []store.Drift) Unit {
-	is := Unit{Path: u.Path, Commit: u.Rollout.Commit, Commits: []config.Commit{}, Targets: []Target{}, Drift: driftOf(u, drifts), Rollout: Rollout{ID: u.Rollout.ID,
+// Known holds the facts that a status takes beside the state of units. The zero value has none.
+type Known struct {
+	Drifts []store.Drift
+	// Look reads the fleet's bounds; nil: a unit that the budget of failed units stops is shown
+	// as any other that waits.
+	Look *rollout.Look
+	// Unreached says of the clusters that swell cannot look at why: all facts of them are old.
+	Unreached map[string]string
+}
+
+// Of returns the status of a unit.
+func Of(u *rollout.Unit, known Known) Unit {
+	is := Unit{Path: u.Path, Commit: u.Rollout.Commit, Commits: []config.Commit{}, Targets: []Target{}, Drift: driftOf(u, known.Drifts), Rollout: Rollout{ID: u.Rollout.ID,
 		Name: u.Rollout.Spec.Name, Commit: u.Rollout.Commit, Status: u.Rollout.Status, StartedAt: u.Rollout.StartedAt, FinishedAt: u.Rollout.FinishedAt}}
 	if u.Rollout.Status == rollout.Progressing && u.Rollout.Wave < len(u.Rollout.Spec.Waves) {
 		is.Wave = u.Rollout.Spec.Waves[u.Rollout.Wave].Name
 	}
-	is.Status = ofRollout(u)
+	stopped := known.Look.Stopped(u)
+	is.Status = ofRollout(u, stopped)
 	count := map[config.Commit]int{}
 	for _, name := range slices.Sorted(maps.Keys(u.Targets)) {
 		t := targetOf(u, name, is.Drift)
+		t.markStale(known.Unreached)
 		is.Targets = append(is.Targets, t)
 		if is.Status = worse(is.Status, ofTarget(t.Status)); t.Status == Healthy {
 			is.Ready++
@@ -135,16 +150,16 @@ func Of(u *rollout.Unit, drifts []store.Drift) Unit {
 	is.Commits = append(is.Commits, slices.SortedFunc(maps.Keys(count), func(a, b config.Commit) int {
 		return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b))
 	})...)
-	for _, digest := range slices.Sorted(maps.Keys(u.Quarantine)) {
+	for _, digest := range u.InQuarantine() {
 		q := u.Quarantine[digest]
 		is.Quarantine = append(is.Quarantine, QuarantinedBundle{digest, q.Commit, q.Target, q.Why(), q.At})
 	}
-	is.Reason = is.reason(u)
+	is.Reason = is.reason(u, stopped)
 	return is
 }
 
-// ofRollout is the standing of the unit as a whole.
-func ofRollout(u *rollout.Unit) Standing {
+// ofRollout is the standing of the unit as a whole; stopped is [rollout.Look.Stopped].
+func ofRollout(u *rollout.Unit, stopped string) Standing {
 	is := Done
 	switch u.Rollout.Status {
 	case rollout.Progressing:
@@ -163,6 +178,9 @@ func ofRollout(u *rollout.Unit) Standing {
 		is = worse(is, Empty)
 	case u.Blocked != "":
 		is = worse(is, Blocked)
+	}
+	if stopped != "" {
+		is = worse(is, Stopped)
 	}
 	if u.Waiting != "" {
 		is = worse(is, Approval)
@@ -184,7 +202,7 @@ func ofTarget(is Standing) Standing {
 func targetOf(u *rollout.Unit, name config.TargetName, drift []Drift) Target {
 	t := u.Targets[name]
 	is := Target{Target: name, Commit: u.Commits[t.Applied], Health: t.Health, Applied: t.Applied, Wanted: t.Wanted,
-		AppliedAt: t.AppliedAt, Since: t.Since, Reason: cmp.Or(t.Masked, t.Reason, DriftText(drift, name))}
+		AppliedAt: t.AppliedAt, Since: t.Since, FailsAt: u.FailsAt(name), Reason: cmp.Or(t.Masked, t.Reason, DriftText(drift, name))}
 	if t.Wave >= 0 && t.Wave < len(u.Rollout.Spec.Waves) {
 		is.Wave = u.Rollout.Spec.Waves[t.Wave].Name
 	}
@@ -192,10 +210,18 @@ func targetOf(u *rollout.Unit, name config.TargetName, drift []Drift) Target {
 	return is
 }
 
+// markStale calls no target healthy whose cluster cannot be looked at.
+func (t *Target) markStale(unreached map[string]string) {
+	cluster := t.Target.Cluster()
+	if why, ok := unreached[cluster]; ok && t.Status == Healthy {
+		t.Status, t.Reason = Unreachable, fmt.Sprintf("cluster %s: %s", cluster, why)
+	}
+}
+
 func targetStanding(u *rollout.Unit, t *rollout.Target, name config.TargetName, drift []Drift) Standing {
 	on := func(d Drift) bool { return d.Target == name }
 	switch {
-	case t.Masked != "" && (t.Applied != t.Wanted || t.Dirty || t.Health != rollout.HealthGood):
+	case t.Masked != "" && (t.Applied != t.Wanted || t.Dirty || t.Leftovers || t.Health != rollout.HealthGood):
 		return Masked
 	case u.Ails(name):
 		return Degraded
@@ -215,8 +241,10 @@ func targetStanding(u *rollout.Unit, t *rollout.Target, name config.TargetName, 
 		return Leaving
 	case t.Wave < 0:
 		return Empty // or no wave picks it, which is why the unit is blocked
-	case u.Dips(name):
+	case u.Dips(name) && t.Left == "":
 		return Healthy
+	case u.Dips(name):
+		return Leftovers
 	case t.Dirty || t.Applied == t.Wanted && t.Health != rollout.HealthGood:
 		return Progressing
 	case t.Applied != t.Wanted:
@@ -228,9 +256,9 @@ func targetStanding(u *rollout.Unit, t *rollout.Target, name config.TargetName, 
 }
 
 // reason is why the unit is not where the newest commit wants it.
-func (s *Unit) reason(u *rollout.Unit) string {
+func (s *Unit) reason(u *rollout.Unit, stopped string) string {
 	var parts []string
-	for _, part := range []string{u.Blocked, u.Rollout.Reason, u.Waiting, DriftText(s.Drift, "")} {
+	for _, part := range []string{u.Blocked, u.Rollout.Reason, stopped, u.Waiting, DriftText(s.Drift, "")} {
 		if part != "" && !slices.ContainsFunc(parts, func(known string) bool { return strings.Contains(known, part) }) {
 			parts = append(parts, part)
 		}

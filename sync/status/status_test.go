@@ -6,6 +6,7 @@ package status
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/object"
@@ -20,6 +21,9 @@ func TestStanding(t *testing.T) {
 	type change func(u *rollout.Unit, on *rollout.Target)
 	drift := func(mode string) []store.Drift {
 		return []store.Drift{{Object: store.Object{Unit: cart, Target: target, ID: object.ID{Kind: "ConfigMap", Name: "x"}}, Mode: mode, Missing: true}}
+	}
+	dip := func(t *rollout.Target) { // shorter than its wave's timeout
+		t.Good, t.Health, t.CheckedAt = t.Applied, rollout.HealthProgressing, time.Now()
 	}
 	for _, c := range []struct {
 		name   string
@@ -54,18 +58,40 @@ func TestStanding(t *testing.T) {
 		{"a cluster that is away after the rollout", func(_ *rollout.Unit, on *rollout.Target) { on.Trouble = rollout.TroubleUnreachable }, nil, Unreachable, 0},
 		{"a server in distress", func(_ *rollout.Unit, on *rollout.Target) { on.Trouble = rollout.TroubleUnavailable }, nil, Unavailable, 0},
 		{"ill after the rollout", func(_ *rollout.Unit, on *rollout.Target) { on.Health = rollout.HealthFailed }, nil, Failed, 0},
+		{"a dip", func(_ *rollout.Unit, t *rollout.Target) { dip(t) }, nil, Done, 1},
+		{"a dip, and what a commit dropped", func(_ *rollout.Unit, t *rollout.Target) {
+			dip(t)
+			t.Left = "1 deletion waits"
+		}, nil, Leftovers, 0},
 		{"under way", func(u *rollout.Unit, on *rollout.Target) { u.Rollout.Status, on.Wanted = rollout.Progressing, "d2" }, nil, Progressing, 0},
 	} {
 		on := &rollout.Target{Wanted: "d1", Applied: "d1", Health: rollout.HealthGood}
 		u := &rollout.Unit{Path: cart, Rollout: &rollout.Rollout{ID: 1, Commit: "aaaaaaaa", Status: rollout.Done},
 			Targets: map[config.TargetName]*rollout.Target{target: on}, Commits: map[object.Digest]config.Commit{"d1": "aaaaaaaa", "d2": "bbbbbbbb"}}
 		c.change(u, on)
-		got := Of(u, c.drifts)
+		got := Of(u, Known{Drifts: c.drifts})
 		if got.Status != c.want || got.Ready != c.ready || !slices.Equal(got.Commits, []config.Commit{"aaaaaaaa"}) {
 			t.Errorf("%s: %s, %d ready, on %v; want %s, %d ready, on the commit that was applied", c.name, got.Status, got.Ready, got.Commits, c.want, c.ready)
 		}
 		if reported := len(c.drifts) > 0 || c.want == Empty || u.Blocked != ""; reported && got.Status != Done && got.Reason == "" {
 			t.Errorf("%s: no reason", c.name)
 		}
+	}
+}
+
+// TestUnreached: a target whose cluster cannot be looked at is not called healthy.
+func TestUnreached(t *testing.T) {
+	good := func() *rollout.Target {
+		return &rollout.Target{Wanted: "d1", Applied: "d1", Health: rollout.HealthGood}
+	}
+	u := &rollout.Unit{Path: "services/cart", Rollout: &rollout.Rollout{ID: 1, Commit: "aaaaaaaa", Status: rollout.Done},
+		Targets: map[config.TargetName]*rollout.Target{"sas-1/a": good(), "sas-2/a": good()},
+		Commits: map[object.Digest]config.Commit{"d1": "aaaaaaaa"}}
+	got := Of(u, Known{Unreached: map[string]string{"sas-1": "Unauthorized"}})
+	if got.Status != Unreachable || got.Ready != 1 || got.Reason != "target sas-1/a: cluster sas-1: Unauthorized" {
+		t.Errorf("%s, %d ready: %s", got.Status, got.Ready, got.Reason)
+	}
+	if line := UnderWayOf(u, &got); line.Done != 1 {
+		t.Errorf("%d done", line.Done)
 	}
 }

@@ -22,7 +22,8 @@ type UnderWay struct {
 	Wave     int    `json:"wave"`
 	Waves    int    `json:"waves"`
 	WaveName string `json:"waveName,omitempty"`
-	// Done counts the targets that are as wanted and healthy, of Targets.
+	// Done counts the targets that have what Commit brings and are healthy, of Targets: not
+	// those that a rollback put back, nor those of a release that has not begun.
 	Done    int `json:"done"`
 	Targets int `json:"targets"`
 	// Cells are the states of the targets, wave by wave.
@@ -42,7 +43,7 @@ type Cells struct {
 // UnderWayOf is the line of a unit, given its status.
 func UnderWayOf(u *rollout.Unit, is *Unit) UnderWay {
 	r := u.Rollout
-	line := UnderWay{Unit: u.Path, Commit: r.Commit, Status: is.Status, Waves: len(r.Spec.Waves), Done: is.Ready, Targets: len(is.Targets), Since: r.StartedAt, Waits: is.Reason, Cells: []Cells{}}
+	line := UnderWay{Unit: u.Path, Commit: r.Commit, Status: is.Status, Waves: len(r.Spec.Waves), Targets: len(is.Targets), Since: r.StartedAt, Waits: is.Reason, Cells: []Cells{}}
 	line.Wave = min(r.Wave+1, line.Waves)
 	if r.Wave < line.Waves && (r.Status != rollout.Done || u.Pending != nil) {
 		line.WaveName = r.Spec.Waves[r.Wave].Name
@@ -60,6 +61,9 @@ func UnderWayOf(u *rollout.Unit, is *Unit) UnderWay {
 		if wave := u.Targets[t.Target].Wave; wave >= 0 && wave < len(line.Cells) {
 			line.Cells[wave].States = append(line.Cells[wave].States, t.Status)
 		}
+		if t.Status == Healthy && t.Commit == line.Commit {
+			line.Done++
+		}
 	}
 	return line
 }
@@ -72,15 +76,16 @@ func Worst(lines []UnderWay) {
 	})
 }
 
-// OfAll are the statuses of units, given all known drift.
-func OfAll(units []*rollout.Unit, drifts []store.Drift) []Unit {
+// OfAll returns the statuses of units.
+func OfAll(units []*rollout.Unit, known Known) []Unit {
 	byUnit := map[config.UnitPath][]store.Drift{}
-	for _, d := range drifts {
+	for _, d := range known.Drifts {
 		byUnit[d.Unit] = append(byUnit[d.Unit], d)
 	}
 	all := make([]Unit, len(units))
 	for i, u := range units {
-		all[i] = Of(u, byUnit[u.Path])
+		known.Drifts = byUnit[u.Path]
+		all[i] = Of(u, known)
 	}
 	return all
 }

@@ -12,9 +12,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/object"
 )
 
@@ -25,6 +27,8 @@ type Deletion struct {
 	object.ID
 	// UID of the live object. Empty: it is not known whether there is one.
 	UID string `json:"uid,omitempty"`
+	// Forget: the object stays as it is, and leaves the inventory with its cluster.
+	Forget bool `json:"forget,omitempty"`
 	// Why it waits for approval.
 	Why string `json:"why"`
 }
@@ -56,6 +60,18 @@ type Plan struct {
 	Rejected *Rejection `json:"rejected,omitempty"`
 }
 
+// Forgets is the cluster whose objects the plan would forget; empty when it deletes.
+func (p *Plan) Forgets() string { return Forgets(p.Deletions) }
+
+// Forgets is the cluster whose objects the deletions of a plan would forget; empty when they
+// delete.
+func Forgets(deletions []Deletion) string {
+	if len(deletions) > 0 && deletions[0].Forget {
+		return deletions[0].Target.Cluster()
+	}
+	return ""
+}
+
 // Ask says what the plan waits for.
 func (p *Plan) Ask() string {
 	ask := "swell approve " + p.Digest.Short()
@@ -72,6 +88,9 @@ func NewPlan(unit config.UnitPath, at time.Time, deletions []Deletion) Plan {
 	for _, d := range deletions {
 		for _, part := range []string{string(d.Unit), string(d.Target), d.Group, d.Kind, d.Namespace, d.Name, d.UID} {
 			fmt.Fprintf(sum, "%d %s\n", len(part), part)
+		}
+		if d.Forget {
+			fmt.Fprintln(sum, "forget")
 		}
 	}
 	return Plan{Digest: object.Digest(hex.EncodeToString(sum.Sum(nil))), Unit: unit, At: at, Deletions: deletions}
@@ -183,16 +202,51 @@ func (tx *Tx) Approve(digest object.Digest, by string, at time.Time) error {
 	if err != nil {
 		return err
 	}
-	return tx.AddHistory([]Event{{Time: at, Unit: unit, Kind: "approved", Text: judgedText(digest, len(listed), by)}})
+	return tx.AddHistory([]Event{{Time: at, Unit: unit, Kind: "approved", Text: judgedText(digest, listed, by)}})
 }
 
-// judgedText is a plan in the history.
-func judgedText(digest object.Digest, deletions int, by string) string {
-	s := "s"
-	if deletions == 1 {
-		s = ""
+// ApprovedPlans returns the newest plans that the history knows as approved, the newest first,
+// limit at most: the beginning of the digest, by whom and when.
+func (s Reader) ApprovedPlans(limit int) (plans []ApprovedPlan, err error) {
+	err = s.query(func(rows *sql.Rows) error {
+		var p ApprovedPlan
+		var since stamp
+		var text string
+		if err := rows.Scan(&since, (*string)(&p.Unit), &text); err != nil {
+			return err
+		}
+		p.Since = since.Time
+		digest, rest, isPlan := strings.Cut(strings.TrimPrefix(text, judgedPlan), ": ")
+		if _, by, ok := strings.Cut(rest, judgedBy); isPlan && ok {
+			p.Digest, p.By = object.Digest(digest), by
+			plans = append(plans, p)
+		}
+		return nil
+	}, `SELECT at, unit, text FROM history WHERE kind = 'approved' AND text LIKE ? || '%' ORDER BY seq DESC LIMIT ?`, judgedPlan, limit)
+	return plans, err
+}
+
+// ApprovedPlan is a plan that was approved, as the history tells of it.
+type ApprovedPlan struct {
+	Digest object.Digest // its beginning, [object.Digest.Short]
+	Unit   config.UnitPath
+	By     string
+	Since  time.Time
+}
+
+// The words around digest and name in [judgedText].
+const (
+	judgedPlan = "plan "
+	judgedBy   = ", by "
+)
+
+// judgedText is a plan in the history. [Reader.ApprovedPlans] reads it.
+func judgedText(digest object.Digest, deletions []Deletion, by string) string {
+	text := document.Count(len(deletions), "deletion")
+	if cluster := Forgets(deletions); cluster != "" {
+		text = fmt.Sprintf("%s of cluster %s to forget", document.Count(len(deletions), "object"), cluster)
 	}
-	return fmt.Sprintf("plan %s: %d deletion%s, by %s", digest.Short(), deletions, s, by)
+	return fmt.Sprintf("%s%s: %s%s%s", judgedPlan, digest.Short(), text, judgedBy, by)
 }
 
 // plan is the unit and the deletions of a plan that waits.

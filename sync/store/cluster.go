@@ -13,7 +13,9 @@ import (
 
 // PinCluster returns the UID of the kube-system namespace that the cluster had
 // when it was first seen. uid is noted as that if it never was. A caller must
-// not write to a cluster that now has another one.
+// not write to a cluster that now has another one. A cluster that left the fleet under
+// another name, with the same UID, was renamed: it keeps what the state knows of it, and is
+// still [Departed].
 func (s *Store) PinCluster(ctx context.Context, name, uid string) (pinned string, err error) {
 	if pinned, err = s.pinned(name); err != nil || pinned != "" {
 		return pinned, err
@@ -21,10 +23,14 @@ func (s *Store) PinCluster(ctx context.Context, name, uid string) (pinned string
 	if uid == "" {
 		return "", fmt.Errorf("cluster %s: pinned without a UID", name)
 	}
-	if other, err := s.namedLike(name, uid); err != nil || other != "" {
+	other, survey, err := s.namedLike(name, uid)
+	if err != nil || other != "" && survey != Departed {
 		return "", errors.Join(err, fmt.Errorf("cluster %s: it is cluster %s under another name: both have the kube-system UID %s", name, other, uid))
 	}
 	err = s.Update(ctx, func(tx *Tx) error {
+		if other != "" {
+			return tx.renameCluster(other, name)
+		}
 		return tx.exec(`INSERT INTO clusters (name, uid) VALUES (?, ?) ON CONFLICT DO UPDATE SET uid = excluded.uid WHERE uid = ''`, name, uid)
 	})
 	if err != nil {
@@ -46,9 +52,10 @@ func (s *Store) pinned(name string) (uid string, err error) {
 
 // namedLike finds another name that the same cluster is known under. Two names
 // for one would let a unit that moves from one to the other delete its objects.
-func (s *Store) namedLike(name, uid string) (other string, err error) {
-	err = s.query(func(rows *sql.Rows) error { return rows.Scan(&other) }, `SELECT name FROM clusters WHERE uid = ? AND name <> ?`, uid, name)
-	return other, err
+func (s *Store) namedLike(name, uid string) (other string, survey Survey, err error) {
+	err = s.query(func(rows *sql.Rows) error { return rows.Scan(&other, (*string)(&survey)) },
+		`SELECT name, survey FROM clusters WHERE uid = ? AND name <> ?`, uid, name)
+	return other, survey, err
 }
 
 // Swept notes when a cluster was last swept for drift.

@@ -13,7 +13,7 @@ import (
 type Condition struct {
 	// About is "git", or "commit " with a hash, "cluster " with a name, or "unit "
 	// with the path of one that was never released; or [AboutConfiguration],
-	// [AboutChange], [AboutForge] or [AboutWebhooks].
+	// [AboutChange], [AboutState], [AboutForge] or [AboutWebhooks].
 	About string    `json:"about"`
 	Since time.Time `json:"since"`
 	Text  string    `json:"text"` // one line
@@ -25,6 +25,9 @@ const AboutConfiguration = "configuration"
 
 // AboutChange is about a changed configuration of the daemon that is not in force.
 const AboutChange = "changed configuration"
+
+// AboutState is about writes to the state that were lost.
+const AboutState = "state"
 
 // AboutDaemon is about a daemon that died, or does not answer. It is stored by nobody.
 const AboutDaemon = "daemon"
@@ -40,6 +43,18 @@ const (
 func (c Condition) Blocks() bool {
 	return c.About != AboutConfiguration && c.About != AboutForge && c.About != AboutWebhooks
 }
+
+// AboutCluster is what a condition of a cluster is about.
+func AboutCluster(name string) string { return "cluster " + name }
+
+// Unreached returns the clusters that the last pass could not look at, sorted: all facts
+// of them are old. The condition of each says why.
+func (s Reader) Unreached() (clusters []string, err error) {
+	return clusters, s.fact(factUnreached, &clusters)
+}
+
+// PutUnreached makes these the clusters that cannot be looked at.
+func (tx *Tx) PutUnreached(clusters []string) error { return tx.putFact(factUnreached, clusters) }
 
 // SetConditions replaces all conditions.
 func (tx *Tx) SetConditions(troubles []Condition) error {

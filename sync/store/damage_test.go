@@ -60,6 +60,11 @@ func TestUnusable(t *testing.T) {
 		copy(torn[page*4096:], bytes.Repeat([]byte{0xa5}, 4096))
 		cases[fmt.Sprintf("page %d torn", page)] = damage{content: torn, want: `damaged: `}
 	}
+	for page := 1; page < len(sound)/4096; page += 3 {
+		zeroed := bytes.Clone(sound)
+		clear(zeroed[page*4096 : (page+1)*4096])
+		cases[fmt.Sprintf("page %d zeroed", page)] = damage{content: zeroed, want: `damaged: `}
+	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -93,6 +98,83 @@ func TestUnusable(t *testing.T) {
 				t.Errorf("the file was changed (%v): %d bytes, now %d", err, len(c.content), len(after))
 			}
 		})
+	}
+}
+
+// TestZeroedContent: bytes that a disk left zero are found inside of values too, where SQLite
+// looks at none.
+func TestZeroedContent(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	update(t, s, func(tx *Tx) error { return tx.PutUnit("a", bytes.Repeat([]byte("x"), 50_000)) })
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, fileName)
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := bytes.Index(content, bytes.Repeat([]byte("x"), 3000))
+	clear(content[begin+1024 : begin+1536])
+	write(t, file, content)
+	var unusable *Unusable
+	if _, err := Open(dir); !errors.As(err, &unusable) || !strings.Contains(err.Error(), "damaged: zero bytes in table units") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestLostLog: the log of a state that was in use is gone.
+func TestLostLog(t *testing.T) {
+	killed := t.TempDir()
+	s := open(t, killed)
+	if err := s.Follow(true); err != nil {
+		t.Fatal(err)
+	}
+	update(t, s, func(tx *Tx) error { return tx.PutUnit("a", []byte("{}")) })
+	for _, c := range []struct {
+		name  string
+		files []string
+		lost  bool
+	}{
+		{"all is there", []string{fileName, fileName + "-wal", followingName}, false},
+		{"no log", []string{fileName, followingName}, true},
+		{"put back, and ended cleanly before", []string{fileName}, false},
+		{"nothing but the note", []string{followingName}, false},
+	} {
+		dir := t.TempDir()
+		for _, name := range c.files {
+			content, err := os.ReadFile(filepath.Join(killed, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(t, filepath.Join(dir, name), content)
+		}
+		again, err := Open(dir)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		if lost := again.LostLog(); (lost != "") != c.lost {
+			t.Errorf("%s: said %q", c.name, lost)
+		}
+		again.Close()
+	}
+	s.Close()
+
+	// An order that is given while no daemon runs writes the log into the file.
+	if err := s.Follow(true); err != nil {
+		t.Fatal(err)
+	}
+	if err := Alone(t.Context(), killed, func(*Tx) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(killed, fileName+"-wal"), nil)
+	if err := Alone(t.Context(), killed, func(tx *Tx) error { return tx.PutUnit("b", []byte("{}")) }); err != nil {
+		t.Fatal(err)
+	}
+	if lostLog(killed) {
+		t.Error("after an order without a daemon: the log counts as lost")
 	}
 }
 

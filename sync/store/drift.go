@@ -49,6 +49,9 @@ type Drift struct {
 	// Missing says that the object of the inventory does not exist.
 	Missing bool
 	Changes []Change
+	// Until is when the correction of a fight is tried again. It is stored with the [Fight],
+	// and set by [Reader.DriftsUntil] alone.
+	Until time.Time
 }
 
 // Change is one field that somebody changed or removed after we applied it,
@@ -201,6 +204,26 @@ func (tx *Tx) PutFights(fights []Fight) error {
 // DropFights forgets fights.
 func (tx *Tx) DropFights(objects []Object) error {
 	return each(tx, `DELETE FROM fights`+objectIs, objects, func(o *Object) []any { return o.key() })
+}
+
+// DriftsUntil are all drifts, and until when nothing is done about those that are fights.
+func (s Reader) DriftsUntil() ([]Drift, error) {
+	drifts, err := s.Drifts()
+	if err != nil {
+		return nil, err
+	}
+	fights, err := s.Fights()
+	if err != nil {
+		return nil, err
+	}
+	until := make(map[Object]time.Time, len(fights))
+	for i := range fights {
+		until[fights[i].Object] = fights[i].Until
+	}
+	for i := range drifts {
+		drifts[i].Until = until[drifts[i].Object]
+	}
+	return drifts, nil
 }
 
 // Fights are all that are noted, sorted as Drifts are.

@@ -33,6 +33,9 @@ func TestDriftAndFights(t *testing.T) {
 		t.Helper()
 		same(t, drifts, value[[]Drift](t)(s.Drifts()))
 		same(t, fights, value[[]Fight](t)(s.Fights()))
+		if until := value[[]Drift](t)(s.DriftsUntil()); len(until) == 2 && (!until[0].Until.IsZero() || !until[1].Until.Equal(at)) {
+			t.Errorf("drifts until %s and %s, want never and %s", until[0].Until, until[1].Until, at)
+		}
 	}
 	check()
 	drifts[0].Mode, fights[1].Rounds = "correct", 3

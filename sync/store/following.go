@@ -5,6 +5,7 @@ package store
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -47,4 +48,32 @@ func (s *Store) Died() (lastSeen time.Time, died bool, err error) {
 		}
 	}
 	return lastSeen.UTC().Truncate(time.Second), true, nil
+}
+
+// lostLog says that the log of writes is gone which belongs to a state that a daemon was at
+// work with when it was killed: a clean end takes both away, the log and the note of the daemon.
+func lostLog(dir string) bool {
+	exists := func(name string) bool {
+		_, err := os.Stat(filepath.Join(dir, name))
+		return err == nil
+	}
+	return exists(followingName) && exists(fileName) && !exists(fileName+"-wal")
+}
+
+// keepLog leaves an empty log in the place of one that was written into the file, so that
+// nobody takes it for lost; not where one is.
+func keepLog(dir string, isLost bool) {
+	if !isLost && lostLog(dir) {
+		_ = os.WriteFile(filepath.Join(dir, fileName+"-wal"), nil, 0o600) // else a condition too many
+	}
+}
+
+// LostLog tells of the writes that are lost with the log; empty where it was there when the
+// state was opened.
+func (s *Store) LostLog() string {
+	if !s.logLost {
+		return ""
+	}
+	return fmt.Sprintf("%s-wal was not there, although the daemon before did not end cleanly: what it wrote last is lost, "+
+		"such as orders, approvals and the quarantine; look at swell orders and swell events; the next start says no more of it", fileName)
 }

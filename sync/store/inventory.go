@@ -175,9 +175,12 @@ func (s Reader) Inventories(below config.UnitPath) ([]Entry, error) {
 // ClusterInventory is what all units have, or may have, on the targets of a
 // cluster, sorted by target, unit, group, kind, namespace and name.
 func (s Reader) ClusterInventory(cluster string) ([]Entry, error) {
-	// "0" is the character after "/"
-	return s.entries(`target = ?1 OR target > ?1 || '/' AND target < ?1 || '0'`, cluster)
+	return s.entries(withinCluster, cluster)
 }
+
+// withinCluster picks the targets of the cluster that is the first argument. "0" is the
+// character after "/".
+const withinCluster = `(target = ?1 OR target > ?1 || '/' AND target < ?1 || '0')`
 
 // added are the columns that came after the first schema version, or what an
 // older file, which is only read, has to stand for them.

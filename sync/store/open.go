@@ -13,7 +13,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"modernc.org/sqlite" // and the driver
 	sqlite3 "modernc.org/sqlite/lib"
@@ -122,14 +121,20 @@ CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 `, `
 ALTER TABLE inventory ADD COLUMN replicas TEXT NOT NULL DEFAULT '';
 ALTER TABLE inventory ADD COLUMN shared INTEGER NOT NULL DEFAULT 0;
+`, `
+ALTER TABLE orders ADD COLUMN commit_to TEXT NOT NULL DEFAULT '';
+CREATE INDEX history_approved ON history (seq) WHERE kind = 'approved';
+`, `
+-- Rows of units say of what ran on a target which rollout made it good.
 `}
 
-// The versions that brought the tables of orders and of rejections, and the orders in
-// force.
+// The versions that brought the tables of orders and of rejections, the orders in force, and
+// the commit that a rollback goes to.
 const (
 	ordersSchema     = 7
 	rejectionsSchema = 9
 	standingSchema   = 10
+	commitToSchema   = 12
 )
 
 // connect makes a pool of connections; none is opened before it is used. Whoever writes
@@ -154,6 +159,7 @@ func (s *Store) open(file string) error {
 	if err != nil {
 		return err
 	}
+	s.logLost = lostLog(filepath.Dir(file))
 	switch err := inspect(file); {
 	case errors.Is(err, fs.ErrNotExist):
 		if err := create(file); err != nil {
@@ -172,12 +178,12 @@ func (s *Store) open(file string) error {
 	if err != nil {
 		return err
 	}
-	var verdict string
-	if err := s.writer.DB.QueryRow(`PRAGMA quick_check(1)`).Scan(&verdict); err != nil {
+	wrong, err := examine(s.writer.DB)
+	if err != nil {
 		return unread(file, err)
 	}
-	if verdict != "ok" {
-		return &Unusable{file, "damaged: " + strings.Join(strings.Fields(verdict), " ")}
+	if wrong != "" {
+		return &Unusable{file, "damaged: " + wrong}
 	}
 	if err := upgrade(s.writer.DB, found); err != nil {
 		return fmt.Errorf("%s: schema %d to %d: %w", file, found, version, err)

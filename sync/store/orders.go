@@ -59,12 +59,12 @@ func (tx *Tx) GivenAs(o order.Order, key string) (seq int64, err error) {
 
 // requestOf is what two orders under one key must have in common.
 func requestOf(o order.Order) string {
-	return fmt.Sprintf("%q", []string{o.By, string(o.Verb), string(o.Scope.Unit), string(o.Scope.Target), o.Scope.Tenant, o.Scope.Wave, o.Reason, fmt.Sprint(stored(o.Until)), string(o.Digest)})
+	return fmt.Sprintf("%q", []string{o.By, string(o.Verb), string(o.Scope.Unit), string(o.Scope.Target), o.Scope.Tenant, o.Scope.Wave, o.Reason, fmt.Sprint(stored(o.Until)), string(o.Digest), o.To})
 }
 
 func (tx *Tx) insertOrder(o *order.Order) (seq int64, err error) {
-	done, err := tx.tx.Exec(`INSERT INTO orders (at, by, verb, unit, target, tenant, wave, reason, until, digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		stored(o.At), o.By, string(o.Verb), string(o.Scope.Unit), string(o.Scope.Target), o.Scope.Tenant, o.Scope.Wave, o.Reason, stored(o.Until), string(o.Digest))
+	done, err := tx.tx.Exec(`INSERT INTO orders (at, by, verb, unit, target, tenant, wave, reason, until, digest, commit_to) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		stored(o.At), o.By, string(o.Verb), string(o.Scope.Unit), string(o.Scope.Target), o.Scope.Tenant, o.Scope.Wave, o.Reason, stored(o.Until), string(o.Digest), o.To)
 	if err == nil {
 		seq, err = done.LastInsertId()
 	}
@@ -88,6 +88,7 @@ func Alone(ctx context.Context, dir string, do func(*Tx) error) error {
 	if err != nil {
 		return err
 	}
+	defer keepLog(dir, lostLog(dir))
 	s := &Store{writer: newStatements(connect(file, "mode=rw", 1)), lock: lock}
 	found, err := checkVersion(s.writer.DB, file)
 	s.schema = found
@@ -110,18 +111,16 @@ func (s Reader) orders(standing bool) ([]order.Order, error) {
 	if ok, err := s.knows(ordersSchema); err != nil || !ok {
 		return nil, err
 	}
-	from := `tenant, wave, reason, until, digest FROM orders WHERE standing = ?`
-	if ok, err := s.knows(standingSchema); err != nil {
+	from, err := s.orderColumns()
+	if err != nil {
 		return nil, err
-	} else if !ok {
-		from = `'', '', reason, NULL, '' FROM orders WHERE 0 = ?`
 	}
 	var orders []order.Order
-	err := s.query(func(rows *sql.Rows) error {
+	err = s.query(func(rows *sql.Rows) error {
 		var o order.Order
 		var at, until stamp
 		err := rows.Scan(&o.Seq, &at, &o.By, (*string)(&o.Verb), (*string)(&o.Scope.Unit), (*string)(&o.Scope.Target), &o.Scope.Tenant, &o.Scope.Wave,
-			&o.Reason, &until, (*string)(&o.Digest))
+			&o.Reason, &until, (*string)(&o.Digest), &o.To)
 		o.At, o.Until = at.Time, until.Time
 		orders = append(orders, o)
 		return err
@@ -129,9 +128,33 @@ func (s Reader) orders(standing bool) ([]order.Order, error) {
 	return orders, err
 }
 
+// orderColumns are those that came after the first ones, with the table and its condition.
+func (s Reader) orderColumns() (string, error) {
+	for _, columns := range []struct {
+		since int
+		text  string
+	}{
+		{commitToSchema, `tenant, wave, reason, until, digest, commit_to FROM orders WHERE standing = ?`},
+		{standingSchema, `tenant, wave, reason, until, digest, '' FROM orders WHERE standing = ?`},
+	} {
+		if ok, err := s.knows(columns.since); ok || err != nil {
+			return columns.text, err
+		}
+	}
+	return `'', '', reason, NULL, '', '' FROM orders WHERE 0 = ?`, nil
+}
+
 // PutInForce makes an order one of [Reader.Standing].
 func (tx *Tx) PutInForce(o *order.Order) error {
 	return tx.exec(`UPDATE orders SET standing = 1 WHERE seq = ?`, o.Seq)
+}
+
+// Inherit puts an order in force that was given to another daemon, and gives it its number.
+func (tx *Tx) Inherit(o *order.Order) (err error) {
+	if o.Seq, err = tx.insertOrder(o); err != nil {
+		return err
+	}
+	return tx.PutInForce(o)
 }
 
 // DropOrder forgets an order that was carried out, or is not in force any more.
@@ -159,12 +182,20 @@ func (s Reader) Brought() (is Brought, err error) { return is, s.fact(factBrough
 // PutBrought notes that of the last commit.
 func (tx *Tx) PutBrought(is Brought) error { return tx.putFact(factBrought, is) }
 
+// Ended are names of orders that were in force here and ended, the oldest first.
+func (s Reader) Ended() (names []string, err error) { return names, s.fact(factEnded, &names) }
+
+// PutEnded notes them.
+func (tx *Tx) PutEnded(names []string) error { return tx.putFact(factEnded, names) }
+
 // The rows of the table facts.
 const (
-	factBrought = "brought"
-	factAsks    = "asks"
-	factNames   = "names"
-	factBounds  = "bounds"
+	factBrought   = "brought"
+	factAsks      = "asks"
+	factEnded     = "ended"
+	factNames     = "names"
+	factBounds    = "bounds"
+	factUnreached = "unreached"
 )
 
 // Asks are the gates that waited for approval when the last pass ended.

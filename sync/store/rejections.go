@@ -54,7 +54,7 @@ func (tx *Tx) Reject(digest object.Digest, r Rejection) error {
 	if err != nil {
 		return err
 	}
-	return tx.AddHistory([]Event{{Time: r.At, Unit: unit, Kind: "rejected", Text: judgedText(digest, len(deletions), r.who())}})
+	return tx.AddHistory([]Event{{Time: r.At, Unit: unit, Kind: "rejected", Text: judgedText(digest, deletions, r.who())}})
 }
 
 // dropRejections forgets the rejections of plans that do not wait any more.

@@ -123,8 +123,9 @@ type Store struct {
 	// file is the database's, held open from before the first connection until
 	// after the last one: when a process closes any descriptor of a file, POSIX
 	// drops all its locks on it, SQLite's too. Nil when opened for reading.
-	file   *os.File
-	opened opened
+	file    *os.File
+	opened  opened
+	logLost bool // see [Store.LostLog]
 }
 
 // Reader reads the state, for a [Store] or for a [Tx].

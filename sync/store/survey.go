@@ -5,6 +5,7 @@ package store
 
 import (
 	"database/sql"
+	"errors"
 	"fmt"
 
 	"github.com/swell-sh/swell/config"
@@ -22,6 +23,9 @@ const (
 	Rebuilding Survey = "rebuilding"
 	// Known: the inventory holds all of them.
 	Known Survey = "known"
+	// Departed: the fleet has no such cluster any more. What swell has there stays in the
+	// inventory until the cluster comes back, or somebody approves that it is forgotten.
+	Departed Survey = "departed"
 )
 
 // ClusterState is the state's record of a cluster.
@@ -74,13 +78,44 @@ func (tx *Tx) Adopt(entries []Entry) error {
 // of its objects is not known, nor for certain whose they are. All entries of the seen
 // objects are removed, and [Tx.Adopt] makes them anew.
 func (tx *Tx) Distrust(cluster string, seen []Entry) error {
-	const within = `(target = ?1 OR target > ?1 || '/' AND target < ?1 || '0')`
-	if err := tx.exec(`UPDATE inventory SET digest = '', ran = '', found = 1 WHERE `+within, cluster); err != nil {
+	if err := tx.exec(`UPDATE inventory SET digest = '', ran = '', found = 1 WHERE `+withinCluster, cluster); err != nil {
 		return err
 	}
-	return each(tx, `DELETE FROM inventory WHERE `+within+` AND "group" = ? AND kind = ? AND namespace = ? AND name = ?`, seen, func(e *Entry) []any {
+	return each(tx, `DELETE FROM inventory WHERE `+withinCluster+` AND "group" = ? AND kind = ? AND namespace = ? AND name = ?`, seen, func(e *Entry) []any {
 		return []any{cluster, e.ID.Group, e.ID.Kind, e.ID.Namespace, e.ID.Name}
 	})
+}
+
+// MarkFound notes that the inventory of a cluster may be out of date: what no unit applies
+// from now on is deleted with approval only.
+func (tx *Tx) MarkFound(cluster string) error {
+	return tx.exec(`UPDATE inventory SET found = 1 WHERE `+withinCluster, cluster)
+}
+
+// Found are the places with objects that were found in a cluster and that no bundle was
+// applied to since.
+func (s Reader) Found() (places []object.UnitTarget, err error) {
+	err = s.query(func(rows *sql.Rows) error {
+		var unitTarget object.UnitTarget
+		err := rows.Scan((*string)(&unitTarget.Target), (*string)(&unitTarget.Unit))
+		places = append(places, unitTarget)
+		return err
+	}, `SELECT DISTINCT target, unit FROM inventory WHERE found = 1 ORDER BY target, unit`)
+	return places, err
+}
+
+// ForgetCluster removes a cluster with its inventory and its identity: should it come back,
+// it is one that was never seen.
+func (tx *Tx) ForgetCluster(cluster string) error {
+	return errors.Join(tx.exec(`DELETE FROM inventory WHERE `+withinCluster, cluster), tx.exec(`DELETE FROM clusters WHERE name = ?`, cluster))
+}
+
+// renameCluster moves the inventory and the identity of a departed cluster to another name.
+func (tx *Tx) renameCluster(from, to string) error {
+	return errors.Join(
+		tx.exec(`UPDATE OR REPLACE inventory SET target = ?2 || substr(target, length(?1) + 1) WHERE `+withinCluster, from, to),
+		tx.exec(`DELETE FROM clusters WHERE name = ?`, to),
+		tx.exec(`UPDATE clusters SET name = ? WHERE name = ?`, to, from))
 }
 
 // Count is how many objects the inventory holds, over all clusters.

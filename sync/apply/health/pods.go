@@ -141,6 +141,9 @@ type Trouble struct {
 	Claims bool // it waits for claims
 }
 
+// weightContainer is the least weight of a trouble that a container has by itself.
+const weightContainer = 4
+
 func troubleOf(pod *corev1.Pod) Trouble {
 	var worst Trouble
 	for _, s := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
@@ -183,7 +186,7 @@ func containerTrouble(s corev1.ContainerStatus) Trouble {
 		}
 		return Trouble{weight: 5, Text: line.One(fmt.Sprintf("%sexited with code %d (%s)", text, ended.ExitCode, cmp.Or(ended.Reason, "Error")))}
 	case waiting != nil && waiting.Reason != "" && waiting.Reason != "ContainerCreating" && waiting.Reason != "PodInitializing":
-		return Trouble{weight: 4, Text: line.One(text + waiting.Reason + ": " + waiting.Message)}
+		return Trouble{weight: weightContainer, Text: line.One(text + waiting.Reason + ": " + waiting.Message)}
 	}
 	return Trouble{}
 }

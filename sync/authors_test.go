@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// TestFindAuthors: who wrote what a commit brings, by email and by the name of the operator
+// who has it; those of the commit before as long as something of that is held back.
+func TestFindAuthors(t *testing.T) {
+	ann, both := []string{"ann", "ann@example.com"}, []string{"ann", "ann@example.com", "bob@example.com"}
+	for _, c := range []struct {
+		name     string
+		withheld map[config.UnitPath]string
+		waiting  map[config.UnitPath]bool
+		unknown  bool // what the earlier commit has
+		want     []string
+	}{
+		{"a commit", nil, nil, false, ann},
+		{"after a release that is withheld", map[config.UnitPath]string{"shop": "no"}, nil, false, both},
+		{"after deletions that wait", nil, map[config.UnitPath]bool{"shop": true}, false, both},
+		{"after a commit that is gone", nil, nil, true, both},
+	} {
+		d := &Daemon{Options: Options{Operators: []config.Operator{{User: "ann", Emails: []string{"Ann@Example.com"}}}}}
+		d.Authors = func(from, _ config.Commit) ([]string, error) {
+			if c.unknown && from != "" {
+				return nil, errors.New("no such commit")
+			}
+			return []string{"ann@example.com"}, nil
+		}
+		d.monorepo.snapshot = &render.Snapshot{Commit: "c2"}
+		d.monorepo.wanted = &rollout.Wanted{Commit: "c2", Withheld: c.withheld, AllowEmpty: true}
+		d.guarded.waiting = c.waiting
+		d.orders.brought = store.Brought{Commit: "c1", Authors: []string{"bob@example.com"}}
+		r := &Record{}
+		d.findAuthors(r)
+		if got := d.orders.brought; got.Commit != "c2" || !slices.Equal(got.Authors, c.want) {
+			t.Errorf("%s: %s by %q, want %q", c.name, got.Commit, got.Authors, c.want)
+		}
+	}
+}

@@ -1,0 +1,129 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+
+	"github.com/swell-sh/swell/config"
+)
+
+// A Lease carries what whoever writes to the cluster next has to know before: the name of the
+// cluster in the monorepo, and the orders that keep writes from places. They are read by a
+// daemon with another state: a standby, or one whose state was lost.
+
+// write puts into a Lease what it carries. Orders of another state stay until they were taken
+// over. The lock is held.
+func (l *lease) write(next *coordinationv1.Lease) {
+	annotations := maps.Clone(next.Annotations)
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[config.AnnotationCluster] = l.cluster
+	switch {
+	case l.inherited != "":
+	case l.orders != "":
+		annotations[config.AnnotationOrders] = l.state + " " + l.orders
+	default:
+		delete(annotations, config.AnnotationOrders)
+	}
+	next.Annotations = annotations
+}
+
+// read takes in what a Lease carries that somebody else may have written. The error is that it
+// is of another cluster, in a cluster that the state knows nothing of: the state was lost, and
+// kubeconfigs may be swapped.
+func (l *lease) read(existing *coordinationv1.Lease) error {
+	if name := existing.Annotations[config.AnnotationCluster]; name != "" && name != l.cluster && l.known != nil && !l.known(l.cluster) {
+		const text = "it is cluster %s by the annotation %s of this Lease, and the state knows nothing of it: " +
+			"where kubeconfigs are swapped, swap them back; where it has another name by now, take the annotation away"
+		return fmt.Errorf(text, name, config.AnnotationCluster)
+	}
+	state, orders, _ := strings.Cut(existing.Annotations[config.AnnotationOrders], " ")
+	l.mu.Lock()
+	isNew := state != l.state && orders != "" && orders != l.adopted && orders != l.inherited
+	if isNew {
+		l.inherited = orders
+	}
+	l.mu.Unlock()
+	if isNew {
+		l.changed()
+	}
+	return nil
+}
+
+// carry has the Lease carry other orders, at once where it is ours.
+func (l *lease) carry(orders string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.orders == orders {
+		return
+	}
+	l.orders, l.unsaid = orders, true
+	l.poke()
+}
+
+// adopt says that inherited orders are in force here too.
+func (l *lease) adopt(orders string) {
+	l.mu.Lock()
+	isThat := l.inherited == orders
+	if isThat {
+		l.inherited, l.adopted, l.unsaid = "", orders, true
+		l.poke()
+	}
+	l.mu.Unlock()
+	if isThat {
+		l.changed()
+	}
+}
+
+// poke has the Lease written soon.
+func (l *lease) poke() {
+	select {
+	case l.resumed <- struct{}{}:
+	default:
+	}
+}
+
+// Inherited are the orders of other states that Leases carry, by cluster. Nothing is written to
+// a cluster before they were adopted.
+func (f *Fleet) Inherited() map[string]string {
+	found := map[string]string{}
+	for name, c := range f.clusters {
+		if c.lease == nil {
+			continue
+		}
+		c.lease.mu.Lock()
+		if c.lease.inherited != "" {
+			found[name] = c.lease.inherited
+		}
+		c.lease.mu.Unlock()
+	}
+	return found
+}
+
+// Adopt says that the orders which the Lease of a cluster carried are in force here too.
+func (f *Fleet) Adopt(cluster, orders string) {
+	if c := f.clusters[cluster]; c != nil && c.lease != nil {
+		c.lease.adopt(orders)
+	}
+}
+
+// Carry has the Leases carry these orders.
+func (f *Fleet) Carry(orders string) {
+	if f.orders == orders { // new Leases have them from the beginning
+		return
+	}
+	f.orders = orders
+	for _, name := range slices.Sorted(maps.Keys(f.clusters)) {
+		if c := f.clusters[name]; c.lease != nil {
+			c.lease.carry(orders)
+		}
+	}
+}
