@@ -314,27 +314,32 @@ func TestAWriteWithoutAnAnswer(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		answers bool
-		class   error
-		message string
+		// How long a request, and one that admission judges, may take. The first is long where
+		// answers come, so that a slow machine gives them in time.
+		timeout, write time.Duration
+		class          error
+		message        string
 	}{
-		{"others are answered", true, ErrDistress,
-			"no answer within 300ms, while the cluster answers other requests: a webhook that is asked about the object may be slow"},
-		{"none is", false, ErrUnreachable, "no answer within 50ms"},
+		{"others are answered", true, 3 * time.Second, 4 * time.Second, ErrDistress,
+			"no answer within 4s, while the cluster answers other requests: a webhook that is asked about the object may be slow"},
+		{"none is", false, 50 * time.Millisecond, time.Hour, ErrUnreachable, "no answer within 50ms"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			options := Options{Timeout: 50 * time.Millisecond, WriteTimeout: 300 * time.Millisecond}
-			c := fake(t, options, func(w http.ResponseWriter, r *http.Request) {
-				if r.URL.Path == "/version" && test.answers {
+			var silent atomic.Bool
+			c := fake(t, Options{}, func(w http.ResponseWriter, r *http.Request) {
+				if !silent.Load() || r.URL.Path == "/version" && test.answers {
 					answerMeta(w)
 					return
 				}
 				_, _ = io.Copy(io.Discard, r.Body)
 				<-r.Context().Done()
 			})
-			if !test.answers {
-				c.options.WriteTimeout = time.Hour
+			if got := applyOne(t, c); got.Err != nil {
+				t.Fatal(got.Err) // from here on the kinds are known, and there is a connection
 			}
+			silent.Store(true)
+			c.options.Timeout, c.options.WriteTimeout = test.timeout, test.write
 			got := applyOne(t, c)
 			if !errors.Is(got.Err, test.class) || got.Err.Error() != "apply ConfigMap/shop/cart: "+test.message {
 				t.Errorf("got %v", got.Err)
