@@ -56,8 +56,8 @@ const (
 
 	// AnnotationCluster on a Lease of swell has the name that the cluster has in the monorepo.
 	AnnotationCluster = KeyPrefix + "cluster"
-	// AnnotationOrders on a Lease of swell has the name of the state that the orders are of, a
-	// space, and the orders as the daemon wrote them.
+	// AnnotationOrders on a Lease of swell has the orders that keep writes from places, as the
+	// daemon wrote them.
 	AnnotationOrders = KeyPrefix + "orders"
 )
 

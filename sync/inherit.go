@@ -16,8 +16,8 @@ import (
 	"github.com/swell-sh/swell/sync/order"
 )
 
-// The Leases carry the orders that keep writes from places, so that a daemon with another state
-// has them in force before it writes anything: see [fleet.Fleet.Inherited].
+// The Leases carry the orders that keep writes from places, so that a daemon with another state,
+// or with an older one, has them in force before it writes anything: see [fleet.Fleet.Inherited].
 
 // maxCarried bounds what a Lease carries, in bytes. Annotations may have 256 KiB in all.
 const maxCarried = 64 << 10
@@ -46,7 +46,7 @@ func carried(standing order.Standing) string {
 	return string(text)
 }
 
-// inherit has orders in force that the Leases of clusters carry from another state.
+// inherit has orders in force that the Leases of clusters carry and that the state does not know.
 func (p *pass) inherit() error {
 	p.inherited = p.fleet.Inherited()
 	for name, text := range p.inherited {

@@ -4,6 +4,7 @@
 package sync_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -97,7 +98,7 @@ func testALeaseKeepsItsOrders(t *testing.T, w *world) {
 		}
 	}
 	w.stop()
-	patch := `{"metadata": {"annotations": {"swell.sh/orders": "somebody garbage"}}}`
+	patch := `{"metadata": {"annotations": {"swell.sh/orders": "garbage"}}}`
 	theirs := w.client("dev-2").Resource(leases).Namespace("kube-system")
 	_, err := theirs.Patch(t.Context(), "swell-"+w.tenant, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	w.must(err)
@@ -106,6 +107,57 @@ func testALeaseKeepsItsOrders(t *testing.T, w *world) {
 	const want = "pause dev-2 by swell: the orders that the Lease of cluster dev-2 carries cannot be read"
 	if got := w.orders()[1]; !strings.HasPrefix(got, want) {
 		t.Errorf("in force: %q", got)
+	}
+}
+
+// TestOrdersOfAStateThatIsPutBack: an order that was given since the copy of the state was made
+// is in force by the Leases; one that a state knows to have ended does not come back from them.
+func TestOrdersOfAStateThatIsPutBack(t *testing.T) { simulated(t, testOrdersOfAStateThatIsPutBack) }
+
+func testOrdersOfAStateThatIsPutBack(t *testing.T, w *world) {
+	w.release()
+	w.stop()
+	w.copyState("copy")
+	w.start()
+	w.give(maskOf(order.Scope{Target: "dev-2"}))
+	w.pass()
+	w.stop()
+	w.must(os.RemoveAll(filepath.Join(w.dir, "state")))
+	w.must(os.CopyFS(filepath.Join(w.dir, "state"), os.DirFS(filepath.Join(w.dir, "copy"))))
+	w.start()
+	w.app("app", "2", "one", "two")
+	w.commit()
+	w.writesTo("dev-2")
+	w.until("the mask", func() bool { return len(w.orders()) == 1 })
+	if got := w.orders()[0]; got != "mask dev-2 by ann: by hand" {
+		t.Errorf("in force: %q", got)
+	}
+	for range 30 {
+		w.now = w.now.Add(time.Minute)
+		w.pass()
+	}
+	isLease := func(write string) bool { return strings.Contains(write, "/leases/") }
+	if writes := slices.DeleteFunc(w.writesTo("dev-2"), isLease); len(writes) > 0 {
+		t.Errorf("written to the masked cluster: %q", writes)
+	}
+
+	theirs := w.client("dev-2").Resource(leases).Namespace("kube-system")
+	carries := func() string {
+		live, err := theirs.Get(t.Context(), "swell-"+w.tenant, metav1.GetOptions{})
+		w.must(err)
+		return live.GetAnnotations()["swell.sh/orders"]
+	}
+	mask := carries()
+	w.give(order.Order{Verb: order.Unmask})
+	w.until("the end of the mask", func() bool { w.pass(); return carries() == "" })
+	w.stop()
+	_, err := theirs.Patch(t.Context(), "swell-"+w.tenant, types.MergePatchType, // as where it died before it wrote the Lease
+		fmt.Appendf(nil, `{"metadata": {"annotations": {"swell.sh/orders": %q}}}`, mask), metav1.PatchOptions{})
+	w.must(err)
+	w.start()
+	w.until("the Lease", func() bool { w.pass(); return carries() == "" })
+	if got := w.orders(); len(got) > 0 {
+		t.Errorf("in force again: %q", got)
 	}
 }
 

@@ -37,17 +37,19 @@ func (a *applying) runHooks(ctx context.Context, numbers []int) {
 }
 
 // hook brings one hook a step further: an old run is deleted, a new one
-// started, and its end noted.
+// started, and its end noted. One that ran to its end by the inventory is looked at all the
+// same where its digest is gone: the Job of another bundle may have taken its place since,
+// and then it runs again.
 func (a *applying) hook(ctx context.Context, i int) {
 	o, r := a.Objects[i], &a.results[i]
-	if r.Entry.Ran != "" && r.Entry.Ran == o.RunOf(a.Bundle) {
-		a.release(ctx, i)
-		return
-	}
+	run := string(o.RunOf(a.Bundle))
+	ran := run != "" && string(r.Entry.Ran) == run
 	live, path, err := a.readObject(ctx, "apply", o.ID, o.Version)
 	switch {
 	case err != nil:
 		r.Err = err
+	case ran && (live == nil || live.GetAnnotations()[config.AnnotationHookRun] == run):
+		a.release(ctx, i)
 	case live == nil:
 		a.start(ctx, i)
 	case live.GetDeletionTimestamp() != nil:
@@ -56,7 +58,7 @@ func (a *applying) hook(ctx context.Context, i int) {
 		a.start(ctx, i) // adopts it, or says why not
 	case !a.isOfUnit(live, o) && !(a.isApplied(metaOf(live)) && live.GetAnnotations()[config.AnnotationHookRun] != ""): // a unit may be renamed
 		r.Err = refused("apply", o.ID, "there is a Job of this name that is not this unit's: delete it, or give the hook another name")
-	case live.GetAnnotations()[config.AnnotationHookRun] != string(o.RunOf(a.Bundle)):
+	case live.GetAnnotations()[config.AnnotationHookRun] != run:
 		if a.removeJob(ctx, i, path, live) {
 			a.start(ctx, i)
 		}
@@ -73,8 +75,10 @@ func (a *applying) wait(i int, why string) {
 	r.Reason = "waits for " + r.Waits + ": " + why
 }
 
-// start makes the Job. It is looked at by the next apply.
+// start makes the Job. It is looked at by the next apply. From here on an earlier run counts
+// no more, whether or not there is an answer: this one may have done its work.
 func (a *applying) start(ctx context.Context, i int) {
+	a.results[i].Entry.Ran = ""
 	if a.object(ctx, i); a.results[i].Err == nil && a.results[i].Waits == "" {
 		a.wait(i, "not complete")
 	}
@@ -114,6 +118,10 @@ func (a *applying) follow(ctx context.Context, i int, live *unstructured.Unstruc
 // record that it ran.
 func (a *applying) release(ctx context.Context, i int) {
 	o, r := a.Objects[i], &a.results[i]
+	if o.TimeToLive() == nil {
+		r.Action, r.Entry.Digest = Unchanged, o.Digest
+		return
+	}
 	err := a.merge(ctx, "apply", o.ID, o.Version, map[string]any{
 		"metadata": map[string]any{"uid": r.Entry.UID},
 		"spec":     map[string]any{"ttlSecondsAfterFinished": o.TimeToLive()},

@@ -6,7 +6,9 @@ package apply
 import (
 	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -453,5 +455,95 @@ func TestHookBeforeDeleteIsMadeAnew(t *testing.T) {
 	second := liveJob(t, ns, "drain")
 	if second.GetUID() == first.GetUID() || !isSuspended(second) {
 		t.Errorf("the hook was not made anew")
+	}
+}
+
+// deaf is a transport whose writes get no answer while it is on.
+type deaf struct {
+	http.RoundTripper
+	on bool
+}
+
+func (d *deaf) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := d.RoundTripper.RoundTrip(r)
+	if d.on && r.Method == http.MethodPatch && err == nil {
+		_ = answer.Body.Close()
+		return nil, io.ErrUnexpectedEOF
+	}
+	return answer, err
+}
+
+// remove deletes an object of the namespace default.
+func (d *deaf) remove(t *testing.T, path string) error {
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, "http://simulator.invalid/apis/batch/v1/namespaces/default/"+path, nil)
+	if err != nil {
+		return err
+	}
+	answer, err := d.RoundTrip(r)
+	if err != nil {
+		return err
+	}
+	return answer.Body.Close()
+}
+
+// TestHookAfterTheRunOfAnotherBundle: once the run of another bundle may have begun, the
+// earlier bundle's hook runs again when it comes back, whether the answer to that was lost, or
+// the process died before it was on record. A Job that is only gone has run.
+func TestHookAfterTheRunOfAnotherBundle(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name  string
+		other func(t *testing.T, s *state, wire *deaf, hook *object.Object)
+		again bool
+	}{
+		{"the answer is lost", func(t *testing.T, s *state, wire *deaf, hook *object.Object) {
+			wire.on = true
+			if got := s.apply("y", hook)[0]; got.Err == nil || got.Entry.Ran != "" {
+				t.Errorf("got %q, ran %q", outcomes([]Result{got}), got.Entry.Ran)
+			}
+			wire.on = false
+		}, true},
+		{"the process dies", func(t *testing.T, s *state, _ *deaf, hook *object.Object) {
+			before := s.known[hook.ID]
+			s.apply("y", hook)
+			before.Digest = "" // as it is stored ahead of a write
+			s.known[hook.ID] = before
+		}, true},
+		{"nobody knows whether it began, and the Job is gone", func(t *testing.T, s *state, wire *deaf, hook *object.Object) {
+			before := s.known[hook.ID]
+			s.deletes(hook.ID)
+			s.known[hook.ID] = before
+			wire.on = true
+			s.apply("y", hook)
+			wire.on = false
+			known := s.known[hook.ID]
+			s.deletes(hook.ID)
+			if err := wire.remove(t, "jobs/migrate"); err != nil {
+				t.Fatal(err)
+			}
+			s.known[hook.ID] = known
+		}, true},
+		{"nothing began", func(t *testing.T, s *state, _ *deaf, hook *object.Object) {
+			before := s.known[hook.ID]
+			s.deletes(hook.ID)
+			before.Digest = ""
+			s.known[hook.ID] = before
+		}, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			wire := &deaf{RoundTripper: simulator.New()}
+			c, err := Connect(&rest.Config{Host: "http://simulator.invalid", Transport: wire}, testRepository, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, hook := newState(t, c), hookJob(t, "default", "migrate", object.HookBefore, "1", "")
+			s.toTheEnd("x", hook)
+			test.other(t, s, wire, hook)
+			got := s.apply("x", hook)[0]
+			if again := got.Waits != ""; got.Err != nil || again != test.again {
+				t.Errorf("it runs again: %t, want %t: %+v", again, test.again, got)
+			}
+			s.toTheEnd("x", hook)
+		})
 	}
 }

@@ -46,7 +46,7 @@ func (s *state) apply(bundle object.Digest, objects ...*object.Object) []Result 
 	s.t.Helper()
 	before := maps.Clone(s.known)
 	for _, o := range objects {
-		if e, ok := s.known[o.ID]; ok && e.Digest != o.Digest {
+		if e, ok := s.known[o.ID]; ok && (e.Digest != o.Digest || o.IsRun() && e.Ran != o.RunOf(bundle)) {
 			e.Digest = ""
 			s.known[o.ID] = e
 		}

@@ -7,6 +7,8 @@ import (
 	"context"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply"
@@ -48,6 +50,27 @@ func TestACommitWhileAJobWaitsForItsTurn(t *testing.T) {
 	for _, j := range all {
 		if deleted := j.Objects[apply.Deleted] > 0; deleted != (j != last) {
 			t.Errorf("unit %q: deleted is %t", j.Unit, deleted)
+		}
+	}
+}
+
+// TestARunIsSuspectedAhead: a hook that is to run for another bundle is not what its entry
+// says from the moment that the job begins, also where its text is the same.
+func TestARunIsSuspectedAhead(t *testing.T) {
+	hook := &object.Object{ID: object.ID{Group: "batch", Kind: "Job", Namespace: "shop", Name: "migrate"}, Digest: "text",
+		JSON: []byte(`{"metadata":{"annotations":{"swell.sh/hook":"before"}}}`)}
+	ran := store.Entry{ID: hook.ID, UID: "1", Digest: "text", Ran: "x"}
+	for _, test := range []struct {
+		bundle object.Digest
+		want   []store.Entry
+	}{
+		{"x", nil},
+		{"y", []store.Entry{ran}},
+	} {
+		j := &Job{Action: rollout.Action{Kind: rollout.Apply}, Inventory: Entries{hook.ID: ran},
+			Bundle: &object.Bundle{Digest: test.bundle, Objects: []*object.Object{hook}}}
+		if intended, suspect := j.WritesAhead(); len(intended) > 0 || !cmp.Equal(suspect, test.want) {
+			t.Errorf("%s: intended %v, suspect %v", test.bundle, intended, suspect)
 		}
 	}
 }

@@ -84,7 +84,8 @@ func (j *Job) Deletes() bool { return j.Kind == rollout.Remove || j.Kind == roll
 func (j *Job) Applies() bool { return j.Kind == rollout.Apply || j.Kind == rollout.Prove }
 
 // WritesAhead lists the objects that the job may write: those that are new to the
-// inventory, and those whose content is not what it says as soon as the job begins.
+// inventory, and those whose content is not what it says as soon as the job begins. A hook
+// that runs for each bundle is one of these also where its text is the same.
 func (j *Job) WritesAhead() (intended, suspect []store.Entry) {
 	if !j.Applies() || j.Bundle == nil || j.Outcome.Result != "" {
 		return nil, nil
@@ -95,7 +96,7 @@ func (j *Job) WritesAhead() (intended, suspect []store.Entry) {
 			intended = append(intended, store.Entry{Unit: j.Unit, Target: j.Target, ID: o.ID, Version: o.Version})
 			continue
 		}
-		if known.Digest != o.Digest {
+		if known.Digest != o.Digest || o.IsRun() && known.Ran != o.RunOf(j.Bundle.Digest) {
 			suspect = append(suspect, known)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 
@@ -15,11 +14,12 @@ import (
 )
 
 // A Lease carries what whoever writes to the cluster next has to know before: the name of the
-// cluster in the monorepo, and the orders that keep writes from places. They are read by a
-// daemon with another state: a standby, or one whose state was lost.
+// cluster in the monorepo, and the orders that keep writes from places. They are read by the
+// next holder, which may have another state, such as a standby, or an older one: its state was
+// lost, or put back from a copy.
 
-// write puts into a Lease what it carries. Orders of another state stay until they were taken
-// over. The lock is held.
+// write puts into a Lease what it carries. Orders of an earlier holder stay until they were
+// taken over. The lock is held.
 func (l *lease) write(next *coordinationv1.Lease) {
 	annotations := maps.Clone(next.Annotations)
 	if annotations == nil {
@@ -29,7 +29,7 @@ func (l *lease) write(next *coordinationv1.Lease) {
 	switch {
 	case l.inherited != "":
 	case l.orders != "":
-		annotations[config.AnnotationOrders] = l.state + " " + l.orders
+		annotations[config.AnnotationOrders] = l.orders
 	default:
 		delete(annotations, config.AnnotationOrders)
 	}
@@ -45,9 +45,9 @@ func (l *lease) read(existing *coordinationv1.Lease) error {
 			"where kubeconfigs are swapped, swap them back; where it has another name by now, take the annotation away"
 		return fmt.Errorf(text, name, config.AnnotationCluster)
 	}
-	state, orders, _ := strings.Cut(existing.Annotations[config.AnnotationOrders], " ")
+	orders := existing.Annotations[config.AnnotationOrders]
 	l.mu.Lock()
-	isNew := state != l.state && orders != "" && orders != l.adopted && orders != l.inherited
+	isNew := orders != "" && orders != l.orders && orders != l.adopted && orders != l.inherited
 	if isNew {
 		l.inherited = orders
 	}
@@ -91,7 +91,7 @@ func (l *lease) poke() {
 	}
 }
 
-// Inherited are the orders of other states that Leases carry, by cluster. Nothing is written to
+// Inherited are the orders of earlier holders that Leases carry, by cluster. Nothing is written to
 // a cluster before they were adopted.
 func (f *Fleet) Inherited() map[string]string {
 	found := map[string]string{}

@@ -181,8 +181,15 @@ func (l *lease) farewell(ctx context.Context) {
 	last, unsaid := l.last, l.unsaid && !l.parted
 	l.unsaid, l.parted = false, l.parted || unsaid
 	l.mu.Unlock()
-	if conn := l.linked(); last != nil && unsaid && conn != nil {
-		_ = l.send(ctx, conn, last, false) // there is no second try in a masked cluster
+	conn := l.linked()
+	if last == nil || !unsaid || conn == nil {
+		return
+	}
+	_ = l.send(ctx, conn, last, false) // there is no second try in a masked cluster
+	if ctx.Err() != nil {              // but it is given back
+		l.mu.Lock()
+		l.unsaid, l.parted = true, false
+		l.mu.Unlock()
 	}
 }
 
@@ -350,11 +357,11 @@ func (l *lease) failed(err error) time.Duration {
 // release gives the Lease back, so that nobody has to wait.
 func (l *lease) release(ctx context.Context) {
 	l.mu.Lock()
-	last, suspended := l.last, l.suspended
+	last, silent := l.last, l.suspended && (!l.unsaid || l.parted) // see farewell
 	l.last = nil
 	l.mu.Unlock()
 	conn := l.linked()
-	if last == nil || conn == nil || suspended {
+	if last == nil || conn == nil || silent {
 		return
 	}
 	next := last.DeepCopy()

@@ -48,7 +48,9 @@ type judge struct {
 	lineages   int                      // how many there were
 	renewed    map[string]time.Time     // the Lease of each cluster, by its identity
 	holder     string                   // of the Lease that a call is about, before it is served
+	carried    string                   // by that Lease: orders
 	handedOver map[string]time.Duration // when the Lease of each cluster last had a new holder
+	left       map[int][]*given         // the orders that the Leases carried which a second daemon got
 
 	inventory   []store.Entry
 	inventoryOf [2]int // process and its commits
@@ -131,7 +133,7 @@ type view struct {
 }
 
 func newJudge(w *world) *judge {
-	return &judge{world: w, memory: newMemory(), holders: map[int]map[string]string{}, handedOver: map[string]time.Duration{}, allowed: map[deletion]bool{}, places: map[place]*held{}, causes: map[string]string{},
+	return &judge{world: w, memory: newMemory(), holders: map[int]map[string]string{}, handedOver: map[string]time.Duration{}, left: map[int][]*given{}, allowed: map[deletion]bool{}, places: map[place]*held{}, causes: map[string]string{},
 		inForce: map[int]*commit{}, known: map[int]*commit{}, deleted: map[string]int{}, made: map[place]int{}, failed: map[string]string{}, first: map[int]*commit{}, blind: map[int]time.Duration{}, lineage: map[int]int{}, renewed: map[string]time.Time{}, units: map[string]view{},
 		turnedBack: map[string]*unit{}, maskEnded: map[place]time.Duration{}, ran: map[place]string{}, wentBack: map[string]time.Duration{}}
 }
@@ -147,7 +149,8 @@ func (j *judge) objectf(rule, format string, args ...any) {
 // before looks at a call that the cluster is about to serve.
 func (j *judge) before(c *call) {
 	if c.isLease() {
-		j.holder = j.world.clusters[c.cluster].holder()
+		at := j.world.clusters[c.cluster]
+		j.holder, j.carried = at.holder(), at.carried()
 	}
 	if c.isLease() || !c.writes() {
 		return
@@ -177,6 +180,7 @@ func (j *judge) before(c *call) {
 // after takes in what the cluster did.
 func (j *judge) after(c *call, code int) {
 	if c.isLease() && code < 300 && c.method != http.MethodGet {
+		j.leftTo(c)
 		j.takesOver(c, j.holder)
 		var lease struct {
 			Spec struct{ HolderIdentity string }
@@ -258,6 +262,9 @@ func (j *judge) takenOver(p *process) {
 	j.anew()
 	j.generation = j.lineage[p.number]
 	j.isOlder, j.memory, j.units = true, p.disk.memory, map[string]view{}
+	for _, g := range j.left[p.number] {
+		j.isLeft(g)
+	}
 }
 
 func (j *judge) older(s saved) {

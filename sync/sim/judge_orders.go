@@ -4,6 +4,7 @@
 package sim
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -82,7 +83,11 @@ func (j *judge) endOrder(g *given) { g.ended, g.endedAt = true, j.elapsed }
 
 // endOver ends the orders whose time is over.
 func (j *judge) endOver() {
-	for _, g := range j.given {
+	given := j.given
+	if second := j.world.rival; second != nil {
+		given = slices.Concat(given, second.disk.memory.given, j.left[second.number])
+	}
+	for _, g := range given {
 		if g.stands() && g.Over(j.world.now()) {
 			j.endOrder(g)
 		}
@@ -159,6 +164,45 @@ func (j *judge) inherits(t rollout.Transition) {
 		g.Until, _ = time.Parse(time.RFC3339, until)
 	}
 	j.given = append(j.given, g)
+}
+
+// leftTo takes in what the Lease carried that a process has got. That is in force in
+// its cluster from then on, also where the state of the process does not know it.
+func (j *judge) leftTo(c *call) {
+	var orders []order.Order
+	if j.carried == "" || j.holder == j.holders[c.process.number][c.cluster] {
+		return
+	}
+	if err := json.Unmarshal([]byte(j.carried), &orders); err != nil {
+		j.objectf("state", "the Lease of %s: %v", c.cluster, err)
+	}
+	for _, o := range orders {
+		switch {
+		case o.Scope.Target == "":
+			o.Scope.Target = config.TargetName(c.cluster)
+		case o.Scope.Target.Cluster() != c.cluster:
+			continue
+		}
+		g := &given{Order: o, tag: o.Reason, at: j.elapsed, taken: true, takenAt: j.elapsed, heard: true, inherited: true}
+		if c.process == j.world.rival {
+			j.left[c.process.number] = append(j.left[c.process.number], g)
+		} else {
+			j.isLeft(g)
+		}
+	}
+}
+
+// isLeft has an order in force that a Lease carried, unless the state knows what became of it.
+func (j *judge) isLeft(g *given) {
+	isKnown := func(known *given) bool {
+		return known.tag == g.tag || known.inherited && strings.Contains(known.tag, g.tag)
+	}
+	if slices.ContainsFunc(j.given, isKnown) {
+		return
+	}
+	g.dirty = j.dirtyNow()
+	j.given = append(j.given, g)
+	j.world.stats.situation("a Lease leaves an order")
 }
 
 // carriedOut: no order was carried out twice.
