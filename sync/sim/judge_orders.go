@@ -85,7 +85,10 @@ func (j *judge) endOrder(g *given) { g.ended, g.endedAt = true, j.elapsed }
 func (j *judge) endOver() {
 	given := j.given
 	if second := j.world.rival; second != nil {
-		given = slices.Concat(given, second.disk.memory.given, j.left[second.number])
+		given = slices.Concat(given, second.disk.memory.given)
+		for _, left := range j.left[second.number] {
+			given = slices.Concat(given, left)
+		}
 	}
 	for _, g := range given {
 		if g.stands() && g.Over(j.world.now()) {
@@ -166,30 +169,45 @@ func (j *judge) inherits(t rollout.Transition) {
 	j.given = append(j.given, g)
 }
 
-// leftTo takes in what the Lease carried that a process has got. That is in force in
-// its cluster from then on, also where the state of the process does not know it.
+// leftTo takes in what the Lease carries that a process reads. That is in force in its cluster
+// once the process has the Lease, also where its state does not know it.
 func (j *judge) leftTo(c *call) {
-	var orders []order.Order
-	if j.carried == "" || j.holder == j.holders[c.process.number][c.cluster] {
+	if j.holder == j.holders[c.process.number][c.cluster] {
 		return
 	}
+	left := j.ordersIn(c.cluster)
+	if c.process != j.world.rival {
+		for _, g := range left {
+			j.isLeft(g)
+		}
+		return
+	}
+	if j.left[c.process.number] == nil {
+		j.left[c.process.number] = map[string][]*given{}
+	}
+	j.left[c.process.number][c.cluster] = left
+}
+
+// ordersIn are those that the Lease of a cluster carried before the call under way. They are
+// about that cluster alone.
+func (j *judge) ordersIn(cluster string) (left []*given) {
+	if j.carried == "" {
+		return nil
+	}
+	var orders []order.Order
 	if err := json.Unmarshal([]byte(j.carried), &orders); err != nil {
-		j.objectf("state", "the Lease of %s: %v", c.cluster, err)
+		j.objectf("state", "the Lease of %s: %v", cluster, err)
 	}
 	for _, o := range orders {
 		switch {
 		case o.Scope.Target == "":
-			o.Scope.Target = config.TargetName(c.cluster)
-		case o.Scope.Target.Cluster() != c.cluster:
+			o.Scope.Target = config.TargetName(cluster)
+		case o.Scope.Target.Cluster() != cluster:
 			continue
 		}
-		g := &given{Order: o, tag: o.Reason, at: j.elapsed, taken: true, takenAt: j.elapsed, heard: true, inherited: true}
-		if c.process == j.world.rival {
-			j.left[c.process.number] = append(j.left[c.process.number], g)
-		} else {
-			j.isLeft(g)
-		}
+		left = append(left, &given{Order: o, tag: o.Reason, at: j.elapsed, taken: true, takenAt: j.elapsed, heard: true, inherited: true})
 	}
+	return left
 }
 
 // isLeft has an order in force that a Lease carried, unless the state knows what became of it.
