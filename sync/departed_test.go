@@ -9,8 +9,12 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync/order"
 	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/simulator"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -185,4 +189,62 @@ func TestAClusterIsRenamed(t *testing.T) {
 			t.Errorf("the state knows %v", known)
 		}
 	})
+}
+
+// TestAClusterIsMadeAnew: under its name another cluster answers. Nothing is written to it
+// before somebody accepts the UID that it has; then what the old one had is forgotten, and the
+// newest commit comes to the new one through the waves.
+func TestAClusterIsMadeAnew(t *testing.T) {
+	simulatedWith(t, surveying, func(t *testing.T, w *world) {
+		w.release()
+		w.soaked("app", 1)
+		w.rest()
+		has, before := w.remembered("dev-2"), w.uid("dev-2")
+		w.stop()
+		w.simulated["dev-2"] = simulator.New()
+		w.start()
+		after := w.uid("dev-2")
+		accept := func(uid string) {
+			w.give(order.Order{Verb: order.Accept, Scope: order.Scope{Target: "dev-2"}, To: uid, Reason: "rebuilt"})
+			for range 20 {
+				w.pass()
+				time.Sleep(time.Second)
+				w.now = w.now.Add(10 * time.Second)
+			}
+		}
+		accept(before)
+		accept(w.uid("dev-1"))
+		if n := w.remembered("dev-2"); n != has || w.tag("dev-2/c", "app") != "" {
+			t.Errorf("nobody accepted it, and %d objects of %d are remembered, and %q is there", n, has, w.tag("dev-2/c", "app"))
+		}
+		accept(after)
+		w.until("the release", func() bool {
+			time.Sleep(5 * time.Second)
+			w.now = w.now.Add(time.Minute)
+			return w.tags("app") == "1 1 1" && w.settledAll()
+		})
+		known, err := w.store.Clusters()
+		w.must(err)
+		if n := w.remembered("dev-2"); n != has || known["dev-2"].UID != after || known["dev-2"].Survey != store.Known {
+			t.Errorf("%d objects of %d, and the state knows %+v, want %s", n, has, known["dev-2"], after)
+		}
+		var texts []string
+		for _, text := range w.fleetEvents("accept") {
+			_, text, _ = strings.Cut(text, "(")
+			texts = append(texts, text)
+		}
+		w.want("the history, the newest first", strings.Join(texts, "\n"), strings.Join([]string{
+			"kube-system had the UID " + before + ", and has " + after + ": 3 objects of 2 units are forgotten)",
+			"there was nothing to do: cluster dev-1 has the UID " + w.uid("dev-1") + ")",
+			"there was nothing to do: it is the cluster that swell knows)",
+		}, "\n"))
+	})
+}
+
+// uid is the identity of a cluster.
+func (w *world) uid(cluster string) string {
+	w.Helper()
+	live, err := w.client(cluster).Resource(namespaces).Get(w.Context(), "kube-system", metav1.GetOptions{})
+	w.must(err)
+	return string(live.GetUID())
 }

@@ -139,6 +139,9 @@ func (p *pass) obey(o *order.Order) error {
 	case o.Verb.Ends() != "":
 		return p.endStanding(o)
 	}
+	if o.Verb == order.Accept {
+		return p.accept(o)
+	}
 	if o.Verb == order.Retry || o.Verb == order.Reconcile {
 		p.hurry() // it costs little, whatever the order is about
 		p.sweeps.ledger.Resume(func(fought store.Object) bool {

@@ -170,6 +170,9 @@ func orderCommand(in *invocation, v orderVerb) *cobra.Command {
 	if v.lists {
 		yesFlag(cmd, &yes)
 	}
+	if v.verb == order.Accept {
+		cmd.Flags().StringVar(&r.To, "uid", "", "the UID that its namespace kube-system has by now, as swell status shows it")
+	}
 	if v.verb == order.Rollback {
 		cmd.Flags().StringVar(&r.To, "to", "", "the commit, or the beginning of its hash, or the number of the rollout that is put back")
 	}

@@ -81,6 +81,16 @@ func restoreCommand(in *invocation) *cobra.Command {
 		example: "  swell target restore sas-1/rz00a"})
 }
 
+func acceptCommand(in *invocation) *cobra.Command {
+	return orderCommand(in, orderVerb{verb: order.Accept, lists: true, command: "accept", about: "CLUSTER --uid UID", short: "Take a cluster that was made anew for a new one",
+		long: `Take a cluster that was made anew under its name for a new one. Nothing is written to a
+cluster that has another identity than before: a kubeconfig may have been swapped. swell
+status shows both identities. Accepting the new one forgets what the old one had, and brings
+the newest commit there through the waves, as to any new cluster. --uid and --reason are
+required.`,
+		example: "  swell cluster accept sas-1 --uid 1f6a8e04-9d43-4c1b-8b0e-6a4f5d2c7e11 --reason \"rebuilt after the fire\""})
+}
+
 func getQuarantine(ctx context.Context, t teller, below string) (*listing, error) {
 	units, err := t.Units(ctx, below)
 	if err != nil {

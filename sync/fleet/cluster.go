@@ -78,7 +78,8 @@ func (c *Cluster) Reach(ctx context.Context) (*apply.Cluster, error) {
 		return nil, err
 	}
 	if pinned != uid {
-		return nil, fmt.Errorf("cluster %s: not the cluster we knew: its kube-system namespace has the UID %s, ours had %s: one that was made anew takes a new name in the fleet", c.name, uid, pinned)
+		return nil, fmt.Errorf("cluster %s: not the cluster we knew: its kube-system namespace has the UID %s, ours had %s: "+
+			"where it was made anew, swell cluster accept %s --uid %s forgets what the old one had", c.name, uid, pinned, c.name, uid)
 	}
 	return conn, nil
 }

@@ -63,11 +63,14 @@ const (
 	Reconcile Verb = "reconcile"
 	// Clear ends the quarantine of bundles.
 	Clear Verb = "clear"
+	// Accept takes a cluster that was made anew under its name for a new one: what the one
+	// before had is forgotten.
+	Accept Verb = "accept"
 )
 
 // Verbs are all verbs.
 var Verbs = []Verb{
-	Pause, Freeze, Mask, Retire, Exempt, Resume, Thaw, Unmask, Restore, Unexempt, Retry, Promote, Rollback, Reconcile, Clear, Approve,
+	Pause, Freeze, Mask, Retire, Exempt, Resume, Thaw, Unmask, Restore, Unexempt, Retry, Promote, Rollback, Reconcile, Clear, Accept, Approve,
 }
 
 // ends are the verbs that end a standing order.
@@ -101,7 +104,8 @@ type Order struct {
 	// Digest is what an Approve is about.
 	Digest object.Digest `json:"digest,omitempty"`
 	// To is what a Rollback goes to: a commit, or the beginning of its hash, or the number of
-	// a unit's rollout; empty is what ran before.
+	// a unit's rollout; empty is what ran before. Of an Accept it is the UID that the namespace
+	// kube-system of the cluster has by now.
 	To string `json:"to,omitempty"`
 }
 
@@ -185,6 +189,9 @@ func (o *Order) Check(now time.Time) error {
 		return errors.New("approve: want a digest")
 	case o.Verb != Approve && o.Digest != "":
 		return fmt.Errorf("%s: it has no digest", o.Verb)
+	case o.Verb == Accept && (o.To == "" || o.Scope.Target == "" || o.Scope != Scope{Target: config.TargetName(o.Scope.Target.Cluster())}):
+		return errors.New("accept: want a cluster, and the UID of its namespace kube-system by now, and nothing else")
+	case o.Verb == Accept:
 	case o.To != "" && o.Verb != Rollback:
 		return fmt.Errorf("%s: it goes to no commit", o.Verb)
 	case o.To != "" && !isAbbreviated(o.To) && !isNumber(o.To):

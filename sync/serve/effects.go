@@ -62,6 +62,8 @@ func (v View) effects(o order.Order, now time.Time) ([]rollout.Effect, error) {
 	switch o.Verb {
 	case order.Retire:
 		return effectsOn(state, "emptied", o.Scope.Has), nil
+	case order.Accept:
+		return effectsOn(state, "begun anew", o.Scope.Has), nil
 	case order.Unmask:
 		_, ended := standing.EndedBy(&o)
 		return effectsOn(state, "written to again", func(place config.Place) bool {

@@ -35,8 +35,9 @@ type Request struct {
 	Until time.Time `json:"until,omitzero" required:"false" doc:"When an order that stands ends by itself"`
 	// Digest is what an approval is about.
 	Digest object.Digest `json:"digest,omitempty"`
-	// To is the commit whose bundles a rollback puts back, or the number of a unit's rollout.
-	To string `json:"to,omitempty" maxLength:"64" doc:"Of a rollback: a commit, the beginning of its hash, or a rollout's number"`
+	// To is the commit whose bundles a rollback puts back, or the number of a unit's rollout;
+	// see [order.Order.To].
+	To string `json:"to,omitempty" maxLength:"64" doc:"Of a rollback: a commit, the beginning of its hash, or a rollout's number; of an accept: the UID of the cluster's kube-system"`
 	// DryRun stores nothing; the answer says what the order would do.
 	DryRun bool `json:"dryRun,omitempty" doc:"Store nothing, and say what the order would do"`
 	// Expect is [Given.Digest] of a dry run: an order that would do something else is refused.
@@ -84,13 +85,13 @@ func (w Who) as(names []string) string {
 
 // reasoned are the verbs that need a reason: who comes next has to know whether the order
 // may be ended.
-var reasoned = []order.Verb{order.Mask, order.Freeze, order.Retire, order.Exempt, order.Rollback}
+var reasoned = []order.Verb{order.Mask, order.Freeze, order.Retire, order.Exempt, order.Rollback, order.Accept}
 
 // Resolve makes an order of a request, and says what is wrong with it. It only reads.
 func (v View) Resolve(_ context.Context, r Request, who Who, now time.Time) (order.Order, error) {
 	o := order.Order{At: now.UTC(), By: who.Name, Verb: r.Verb, Reason: strings.TrimSpace(r.Reason), Until: r.Until, Digest: r.Digest}
 	o.To = strings.ToLower(r.To)
-	wantsScope := r.Verb == order.Retire || r.Verb == order.Exempt // that is not known yet
+	wantsScope := r.Verb == order.Retire || r.Verb == order.Exempt || r.Verb == order.Accept // that is not known yet
 	if err := o.Check(now); err != nil && !wantsScope {
 		return o, refuse(http.StatusUnprocessableEntity, "%s", err)
 	}

@@ -31,8 +31,9 @@ type given struct {
 	endedAt time.Duration  // when
 	waited  int            // passes that were told while it was not taken
 	dirty   map[place]bool // where a write was under way when it was taken
-	// inherited says that a Lease carried it from another state.
-	inherited bool
+	// inherited says that a Lease carried it from another state, and left that no pass has told
+	// of it yet: it keeps writes back, and nothing in the state.
+	inherited, left bool
 }
 
 // stands says that the order is one that stands, and that nobody has ended it.
@@ -205,7 +206,7 @@ func (j *judge) ordersIn(cluster string) (left []*given) {
 		case o.Scope.Target.Cluster() != cluster:
 			continue
 		}
-		left = append(left, &given{Order: o, tag: o.Reason, at: j.elapsed, taken: true, takenAt: j.elapsed, heard: true, inherited: true})
+		left = append(left, &given{Order: o, tag: o.Reason, at: j.elapsed, taken: true, takenAt: j.elapsed, heard: true, inherited: true, left: true})
 	}
 	return left
 }

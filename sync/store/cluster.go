@@ -39,6 +39,11 @@ func (s *Store) PinCluster(ctx context.Context, name, uid string) (pinned string
 	return s.pinned(name) // somebody else may have been first
 }
 
+// Pin notes the UID that a cluster has from now on, of which nothing is known.
+func (tx *Tx) Pin(name, uid string) error {
+	return tx.exec(`INSERT INTO clusters (name, uid) VALUES (?, ?)`, name, uid)
+}
+
 func (s *Store) pinned(name string) (uid string, err error) {
 	err = s.reader.QueryRow(`SELECT uid FROM clusters WHERE name = ?`, name).Scan(&uid)
 	if errors.Is(err, sql.ErrNoRows) {

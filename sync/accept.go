@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/sync/order"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// accept has a cluster that was made anew under its name count as a new one. What the one
+// before had is forgotten with it, and the newest commit comes to the new one through the waves.
+func (p *pass) accept(o *order.Order) error {
+	name := o.Scope.Target.Cluster()
+	clusters, err := p.tx.Clusters()
+	if err != nil {
+		return err
+	}
+	if why := p.refusesAccept(clusters, name, o.To); why != "" {
+		p.noteOrder(o, o.Verb, fmt.Sprintf("%s (there was nothing to do: %s)", o.Text(), why))
+		return p.tx.DropOrder(o)
+	}
+	entries, err := p.tx.ClusterInventory(name)
+	if err != nil {
+		return err
+	}
+	units := map[config.UnitPath]bool{}
+	for i := range entries {
+		units[entries[i].Unit] = true
+	}
+	p.noteOrder(o, o.Verb, fmt.Sprintf("%s (kube-system had the UID %s, and has %s: %s of %s are forgotten)",
+		o.Text(), clusters[name].UID, o.To, document.Count(len(entries), "object"), document.Count(len(units), "unit")))
+	p.sweeps.ledger.ForgetCluster(name)
+	p.r.Transitions = append(p.r.Transitions, p.state.Distrust(name, fmt.Sprintf("cluster %s is a new one", name), p.r.At)...)
+	if err := errors.Join(p.forget(name), p.tx.Pin(name, o.To), p.tx.DropOrder(o)); err != nil {
+		return err
+	}
+	p.surveys.known[name] = store.ClusterState{Name: name, UID: o.To}
+	p.guarded.stale = true
+	return nil
+}
+
+// refusesAccept says why a cluster is not taken for a new one with the UID; empty when it is.
+func (p *pass) refusesAccept(clusters map[string]store.ClusterState, name, uid string) string {
+	for other, c := range clusters {
+		if c.UID == uid && other != name {
+			return fmt.Sprintf("cluster %s has the UID %s", other, uid)
+		}
+	}
+	switch known := clusters[name]; {
+	case known.UID == "":
+		return "swell has seen no cluster of this name"
+	case known.UID == uid:
+		return "it is the cluster that swell knows"
+	case known.Survey == store.Departed:
+		return "it is not in the fleet: swell approve forgets what it had"
+	case p.executor.Clusters()[name]:
+		return "work is under way there: give the order again"
+	}
+	return ""
+}
