@@ -82,7 +82,8 @@ func restoreCommand(in *invocation) *cobra.Command {
 }
 
 func acceptCommand(in *invocation) *cobra.Command {
-	return orderCommand(in, orderVerb{verb: order.Accept, lists: true, command: "accept", about: "CLUSTER --uid UID", short: "Take a cluster that was made anew for a new one",
+	return orderCommand(in, orderVerb{verb: order.Accept, lists: true, command: "accept", about: "CLUSTER --uid UID",
+		short: "Take a cluster that was made anew for a new one",
 		long: `Take a cluster that was made anew under its name for a new one. Nothing is written to a
 cluster that has another identity than before: a kubeconfig may have been swapped. swell
 status shows both identities. Accepting the new one forgets what the old one had, and brings

@@ -475,7 +475,8 @@ func (d *deaf) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // remove deletes an object of the namespace default.
 func (d *deaf) remove(t *testing.T, path string) error {
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, "http://simulator.invalid/apis/batch/v1/namespaces/default/"+path, nil)
+	url := "http://simulator.invalid/apis/batch/v1/namespaces/default/" + path
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, url, nil)
 	if err != nil {
 		return err
 	}

@@ -251,7 +251,7 @@ func TestRefusedOrders(t *testing.T) {
 		code int
 		want string
 	}{
-		{Request{Verb: "stop", All: true}, 422, `verb "stop": want one of [pause freeze mask retire exempt resume thaw unmask restore unexempt retry promote rollback reconcile clear approve]`},
+		{Request{Verb: "stop", All: true}, 422, `verb "stop": want one of [pause freeze mask retire exempt resume thaw unmask restore unexempt retry promote rollback reconcile clear accept approve]`},
 		{Request{Verb: order.Pause}, 422, "pause: want a unit, a target, a cluster, a tenant or a wave"},
 		{Request{Verb: order.Pause, All: true, About: []string{"dev"}}, 422, "--all and a name: want one of them"},
 		{Request{Verb: order.Pause, About: []string{"shop/crt"}}, 404, `"shop/crt": no such unit, target or cluster, did you mean "shop/cart"?`},
@@ -279,6 +279,11 @@ func TestRefusedOrders(t *testing.T) {
 		{Request{Verb: order.Rollback, About: []string{"shop"}, Reason: "x", To: "12"}, 422,
 			"rollback to 12: each unit numbers its own rollouts, so want one unit, or a commit"},
 		{Request{Verb: order.Retry, About: []string{"shop"}, To: "1234567"}, 422, "retry: it goes to no commit"},
+		{Request{Verb: order.Accept, About: []string{"dev"}, Reason: "x"}, 422,
+			"accept: want a cluster, and the UID of its namespace kube-system by now, and nothing else"},
+		{Request{Verb: order.Accept, About: []string{"shop"}, Reason: "x", To: "1-2"}, 422,
+			"accept: want a cluster, and the UID of its namespace kube-system by now, and nothing else"},
+		{Request{Verb: order.Accept, About: []string{"dev"}, To: "1-2"}, 422, "accept: want a reason"},
 		{Request{Verb: order.Resume, About: []string{"dev"}}, 409, "resume: no pause is in force"},
 	} {
 		var refused *Error

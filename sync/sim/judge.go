@@ -133,7 +133,8 @@ type view struct {
 }
 
 func newJudge(w *world) *judge {
-	return &judge{world: w, memory: newMemory(), holders: map[int]map[string]string{}, handedOver: map[string]time.Duration{}, left: map[int]map[string][]*given{}, allowed: map[deletion]bool{}, places: map[place]*held{}, causes: map[string]string{},
+	return &judge{world: w, memory: newMemory(), holders: map[int]map[string]string{}, handedOver: map[string]time.Duration{},
+		left: map[int]map[string][]*given{}, allowed: map[deletion]bool{}, places: map[place]*held{}, causes: map[string]string{},
 		inForce: map[int]*commit{}, known: map[int]*commit{}, deleted: map[string]int{}, made: map[place]int{}, failed: map[string]string{}, first: map[int]*commit{}, blind: map[int]time.Duration{}, lineage: map[int]int{}, renewed: map[string]time.Time{}, units: map[string]view{},
 		turnedBack: map[string]*unit{}, maskEnded: map[place]time.Duration{}, ran: map[place]string{}, wentBack: map[string]time.Duration{}}
 }
@@ -149,8 +150,8 @@ func (j *judge) objectf(rule, format string, args ...any) {
 // before looks at a call that the cluster is about to serve.
 func (j *judge) before(c *call) {
 	if c.isLease() {
-		at := j.world.clusters[c.cluster]
-		j.holder, j.carried = at.holder(), at.carried()
+		lease := j.world.clusters[c.cluster]
+		j.holder, j.carried = lease.holder(), lease.carried()
 	}
 	if c.isLease() || !c.writes() {
 		return

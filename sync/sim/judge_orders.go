@@ -206,7 +206,9 @@ func (j *judge) ordersIn(cluster string) (left []*given) {
 		case o.Scope.Target.Cluster() != cluster:
 			continue
 		}
-		left = append(left, &given{Order: o, tag: o.Reason, at: j.elapsed, taken: true, takenAt: j.elapsed, heard: true, inherited: true, left: true})
+		g := &given{Order: o, tag: o.Reason, at: j.elapsed, takenAt: j.elapsed}
+		g.taken, g.heard, g.inherited, g.left = true, true, true, true
+		left = append(left, g)
 	}
 	return left
 }
