@@ -66,6 +66,7 @@ func (p *pass) inherit() error {
 // inheritOne has an order in force that the Lease of a cluster carries. Whoever may write there
 // has a say about that cluster, and about no other.
 func (p *pass) inheritOne(o *order.Order, cluster string) error {
+	everywhere := nameOf(o)
 	switch {
 	case o.Scope.Target == "":
 		o.Scope.Target = config.TargetName(cluster)
@@ -84,7 +85,8 @@ func (p *pass) inheritOne(o *order.Order, cluster string) error {
 		return nil
 	}
 	ended, err := p.tx.Ended()
-	if err != nil || slices.Contains(ended, nameOf(o)) { // it was ended here, and a standby does not know that
+	isEnded := func(name string) bool { return name == everywhere || name == nameOf(o) }
+	if err != nil || slices.ContainsFunc(ended, isEnded) { // it was ended here, and a standby does not know that
 		return err
 	}
 	if o.At.IsZero() {
@@ -129,9 +131,10 @@ func (p *pass) noteEnded(orders order.Standing) error {
 	return p.tx.PutEnded(ended[max(0, len(ended)-maxEnded):])
 }
 
-// nameOf tells an order from all others, in every state that has it.
+// nameOf tells an order from all others, in every state that has it. One that was taken over
+// from the Lease of a cluster is about that cluster, and ends for it alone.
 func nameOf(o *order.Order) string {
-	return fmt.Sprintf("%s %s %q", o.At.UTC().Format(time.RFC3339Nano), o.Verb, o.By)
+	return fmt.Sprintf("%s %s %q %s", o.At.UTC().Format(time.RFC3339Nano), o.Verb, o.By, o.Scope.Text())
 }
 
 // carryOrders has the Leases carry the orders in force, now that those are stored.

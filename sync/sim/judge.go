@@ -266,9 +266,7 @@ func (j *judge) takenOver(p *process) {
 	j.generation = j.lineage[p.number]
 	j.isOlder, j.memory, j.units = true, p.disk.memory, map[string]view{}
 	for _, name := range sorted(j.left[p.number]) {
-		for _, g := range j.left[p.number][name] {
-			j.isLeft(g)
-		}
+		j.areLeft(name, j.left[p.number][name])
 	}
 }
 

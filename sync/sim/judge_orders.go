@@ -178,9 +178,7 @@ func (j *judge) leftTo(c *call) {
 	}
 	left := j.ordersIn(c.cluster)
 	if c.process != j.world.rival {
-		for _, g := range left {
-			j.isLeft(g)
-		}
+		j.areLeft(c.cluster, left)
 		return
 	}
 	if j.left[c.process.number] == nil {
@@ -211,6 +209,15 @@ func (j *judge) ordersIn(cluster string) (left []*given) {
 		left = append(left, g)
 	}
 	return left
+}
+
+// areLeft has the orders in force that the Lease of a cluster carried when it was last read,
+// and no others of those that it carried before.
+func (j *judge) areLeft(cluster string, left []*given) {
+	j.given = slices.DeleteFunc(j.given, func(g *given) bool { return g.left && g.Scope.Target.Cluster() == cluster && !g.ended })
+	for _, g := range left {
+		j.isLeft(g)
+	}
 }
 
 // isLeft has an order in force that a Lease carried, unless the state knows what became of it.
