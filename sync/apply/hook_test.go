@@ -458,15 +458,15 @@ func TestHookBeforeDeleteIsMadeAnew(t *testing.T) {
 	}
 }
 
-// deaf is a transport whose writes get no answer while it is on.
+// deaf is a transport whose writes get no answer while it is silent.
 type deaf struct {
 	http.RoundTripper
-	on bool
+	silent bool
 }
 
 func (d *deaf) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := d.RoundTripper.RoundTrip(r)
-	if d.on && r.Method == http.MethodPatch && err == nil {
+	if d.silent && r.Method == http.MethodPatch && err == nil {
 		_ = answer.Body.Close()
 		return nil, io.ErrUnexpectedEOF
 	}
@@ -498,11 +498,11 @@ func TestHookAfterTheRunOfAnotherBundle(t *testing.T) {
 		again bool
 	}{
 		{"the answer is lost", func(t *testing.T, s *state, wire *deaf, hook *object.Object) {
-			wire.on = true
+			wire.silent = true
 			if got := s.apply("y", hook)[0]; got.Err == nil || got.Entry.Ran != "" {
 				t.Errorf("got %q, ran %q", outcomes([]Result{got}), got.Entry.Ran)
 			}
-			wire.on = false
+			wire.silent = false
 		}, true},
 		{"the process dies", func(t *testing.T, s *state, _ *deaf, hook *object.Object) {
 			before := s.known[hook.ID]
@@ -514,9 +514,9 @@ func TestHookAfterTheRunOfAnotherBundle(t *testing.T) {
 			before := s.known[hook.ID]
 			s.deletes(hook.ID)
 			s.known[hook.ID] = before
-			wire.on = true
+			wire.silent = true
 			s.apply("y", hook)
-			wire.on = false
+			wire.silent = false
 			known := s.known[hook.ID]
 			s.deletes(hook.ID)
 			if err := wire.remove(t, "jobs/migrate"); err != nil {

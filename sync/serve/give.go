@@ -37,7 +37,7 @@ type Request struct {
 	Digest object.Digest `json:"digest,omitempty"`
 	// To is the commit whose bundles a rollback puts back, or the number of a unit's rollout;
 	// see [order.Order.To].
-	To string `json:"to,omitempty" maxLength:"64" doc:"Of a rollback: a commit, the beginning of its hash, or a rollout's number; of an accept: the UID of the cluster's kube-system"`
+	To string `json:"to,omitempty" maxLength:"64" doc:"Of a rollback: a commit or a rollout's number; of an accept: the UID of kube-system"`
 	// DryRun stores nothing; the answer says what the order would do.
 	DryRun bool `json:"dryRun,omitempty" doc:"Store nothing, and say what the order would do"`
 	// Expect is [Given.Digest] of a dry run: an order that would do something else is refused.
