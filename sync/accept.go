@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/sync/order"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -29,12 +27,8 @@ func (p *pass) accept(o *order.Order) error {
 	if err != nil {
 		return err
 	}
-	units := map[config.UnitPath]bool{}
-	for i := range entries {
-		units[entries[i].Unit] = true
-	}
-	p.noteOrder(o, o.Verb, fmt.Sprintf("%s (kube-system had the UID %s, and has %s: %s of %s are forgotten)",
-		o.Text(), clusters[name].UID, o.To, document.Count(len(entries), "object"), document.Count(len(units), "unit")))
+	p.noteOrder(o, o.Verb, fmt.Sprintf("%s (kube-system had the UID %s, and has %s: %s are forgotten)",
+		o.Text(), clusters[name].UID, o.To, extentOf(entries)))
 	p.sweeps.ledger.ForgetCluster(name)
 	p.r.Transitions = append(p.r.Transitions, p.state.Distrust(name, fmt.Sprintf("cluster %s is a new one", name), p.r.At)...)
 	if err := errors.Join(p.forget(name), p.tx.Pin(name, o.To), p.tx.DropOrder(o)); err != nil {

@@ -103,14 +103,18 @@ func (p *pass) depart(name string) error {
 	known := p.surveys.known[name]
 	known.Name, known.Survey = name, store.Departed
 	p.surveys.known[name] = known
+	p.fleetEvent("departed", fmt.Sprintf("cluster %s left the fleet: %s stay there: swell approve forgets them", name, extentOf(entries)))
+	p.guarded.stale = true
+	return p.tx.Surveyed(name, known.Survey, known.Unknown)
+}
+
+// extentOf counts objects of the inventory and their units: "3 objects of 2 units".
+func extentOf(entries []store.Entry) string {
 	units := map[config.UnitPath]bool{}
 	for i := range entries {
 		units[entries[i].Unit] = true
 	}
-	const text = "cluster %s left the fleet: %s of %s stay there: swell approve forgets them"
-	p.fleetEvent("departed", fmt.Sprintf(text, name, document.Count(len(entries), "object"), document.Count(len(units), "unit")))
-	p.guarded.stale = true
-	return p.tx.Surveyed(name, known.Survey, known.Unknown)
+	return document.Count(len(entries), "object") + " of " + document.Count(len(units), "unit")
 }
 
 // noteDeparted makes entries something that would be forgotten.

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,12 +85,7 @@ func repositoryOf(in *invocation, settings *config.Daemon) (name string, err err
 
 // othersText counts objects, those of the most frequent kinds first.
 func othersText(counts map[string]int, unknown []string) string {
-	kinds := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
-		if n := counts[b] - counts[a]; n != 0 {
-			return n
-		}
-		return strings.Compare(a, b)
-	})
+	kinds := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(counts[b]-counts[a], cmp.Compare(a, b)) })
 	all, parts := 0, make([]string, 0, namedKinds)
 	for i, kind := range kinds {
 		all += counts[kind]

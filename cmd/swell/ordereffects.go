@@ -63,7 +63,12 @@ func effectListing(effects []rollout.Effect) *listing {
 
 // lastEvent is the number of the newest event; -1 where no daemon answers.
 func lastEvent(ctx context.Context, file configPath) int64 {
-	events, err := eventsAfter(ctx, file, serve.Query{Since: -1, Limit: 1})
+	client, err := dialDaemon(ctx, file)
+	if err != nil {
+		return -1
+	}
+	defer client.Close()
+	events, err := client.History(ctx, serve.Query{Since: -1, Limit: 1})
 	if err != nil {
 		return -1
 	}
@@ -73,17 +78,12 @@ func lastEvent(ctx context.Context, file configPath) int64 {
 	return events[len(events)-1].Seq
 }
 
-func eventsAfter(ctx context.Context, file configPath, q serve.Query) ([]store.Recorded, error) {
+func dialDaemon(ctx context.Context, file configPath) (*serve.Client, error) {
 	settings, err := readDaemonConfig(file)
 	if err != nil {
 		return nil, err
 	}
-	client, err := serve.Dial(ctx, settings.API.Socket)
-	if err != nil {
-		return nil, err
-	}
-	defer client.Close()
-	return client.History(ctx, q)
+	return serve.Dial(ctx, settings.API.Socket)
 }
 
 // reportOutcome waits for a moment until the daemon has carried an order out, and says what it
@@ -92,8 +92,13 @@ func reportOutcome(cmd *cobra.Command, file configPath, o *order.Order, last int
 	if last < 0 {
 		return
 	}
+	client, err := dialDaemon(cmd.Context(), file)
+	if err != nil {
+		return
+	}
+	defer client.Close()
 	for began := time.Now(); time.Since(began) < outcomePatience; {
-		events, err := eventsAfter(cmd.Context(), file, serve.Query{Since: last, Limit: outcomeEvents})
+		events, err := client.History(cmd.Context(), serve.Query{Since: last, Limit: outcomeEvents})
 		if err != nil {
 			return
 		}

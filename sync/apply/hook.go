@@ -42,13 +42,11 @@ func (a *applying) runHooks(ctx context.Context, numbers []int) {
 // and then it runs again.
 func (a *applying) hook(ctx context.Context, i int) {
 	o, r := a.Objects[i], &a.results[i]
-	run := string(o.RunOf(a.Bundle))
-	ran := run != "" && string(r.Entry.Ran) == run
 	live, path, err := a.readObject(ctx, "apply", o.ID, o.Version)
 	switch {
 	case err != nil:
 		r.Err = err
-	case ran && (live == nil || live.GetAnnotations()[config.AnnotationHookRun] == run):
+	case a.ran(i) && (live == nil || runOf(live) == o.RunOf(a.Bundle)):
 		a.release(ctx, i)
 	case live == nil:
 		a.start(ctx, i)
@@ -56,15 +54,26 @@ func (a *applying) hook(ctx context.Context, i int) {
 		a.wait(i, "the earlier one is "+terminating(metaOf(live)))
 	case o.Hook() == object.HookOnce && !a.isApplied(metaOf(live)):
 		a.start(ctx, i) // adopts it, or says why not
-	case !a.isOfUnit(live, o) && !(a.isApplied(metaOf(live)) && live.GetAnnotations()[config.AnnotationHookRun] != ""): // a unit may be renamed
+	case !a.isOfUnit(live, o) && !(a.isApplied(metaOf(live)) && runOf(live) != ""): // a unit may be renamed
 		r.Err = refused("apply", o.ID, "there is a Job of this name that is not this unit's: delete it, or give the hook another name")
-	case live.GetAnnotations()[config.AnnotationHookRun] != run:
+	case runOf(live) != o.RunOf(a.Bundle):
 		if a.removeJob(ctx, i, path, live) {
 			a.start(ctx, i)
 		}
 	default:
 		a.follow(ctx, i, live)
 	}
+}
+
+// ran says that a hook ran for this bundle to its good end, by the inventory.
+func (a *applying) ran(i int) bool {
+	ran := a.results[i].Entry.Ran
+	return ran != "" && ran == a.Objects[i].RunOf(a.Bundle)
+}
+
+// runOf is what the live Job of a hook runs for; empty for any other.
+func runOf(live *unstructured.Unstructured) object.Digest {
+	return object.Digest(live.GetAnnotations()[config.AnnotationHookRun])
 }
 
 // wait marks a hook that is not over.

@@ -195,7 +195,7 @@ func (a *applying) isUnchanged(i int) bool {
 		return false
 	}
 	if o.IsRun() {
-		return entry.Ran != "" && entry.Ran == o.RunOf(a.Bundle) && entry.Digest != ""
+		return a.ran(i) && entry.Digest != ""
 	}
 	return entry.Digest != "" && entry.Digest == o.Digest
 }

@@ -4,7 +4,6 @@
 package apply
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -143,7 +142,7 @@ func (c *call) deletePod(ctx context.Context, pod *corev1.Pod) (why string, err 
 	switch {
 	case isGone(err, pod.Name):
 		return "it went at the same moment", nil
-	case errors.As(err, &e) && cmp.Or(e.isOtherUID(), e.isOtherVersion()):
+	case errors.As(err, &e) && (e.isOtherUID() || e.isOtherVersion()):
 		return "it changed at the same moment", nil
 	}
 	return "", err

@@ -178,7 +178,7 @@ func (l *lease) keep(ctx context.Context) {
 // whoever takes over has to know it.
 func (l *lease) farewell(ctx context.Context) {
 	l.mu.Lock()
-	last, unsaid := l.last, l.unsaid && !l.parted
+	last, unsaid := l.last, l.owes()
 	l.unsaid, l.parted = false, l.parted || unsaid
 	l.mu.Unlock()
 	conn := l.linked()
@@ -192,6 +192,9 @@ func (l *lease) farewell(ctx context.Context) {
 		l.mu.Unlock()
 	}
 }
+
+// owes says that a farewell is to be written. The lock is held.
+func (l *lease) owes() bool { return l.unsaid && !l.parted }
 
 // suspend has nothing more sent for the Lease, or has it kept again.
 func (l *lease) suspend(suspended bool) {
@@ -357,7 +360,7 @@ func (l *lease) failed(err error) time.Duration {
 // release gives the Lease back, so that nobody has to wait.
 func (l *lease) release(ctx context.Context) {
 	l.mu.Lock()
-	last, silent := l.last, l.suspended && (!l.unsaid || l.parted) // see farewell
+	last, silent := l.last, l.suspended && !l.owes()
 	l.last = nil
 	l.mu.Unlock()
 	conn := l.linked()

@@ -191,10 +191,9 @@ func (o *Order) Check(now time.Time) error {
 		return fmt.Errorf("%s: it has no digest", o.Verb)
 	case o.Verb == Accept && (o.To == "" || o.Scope.Target == "" || o.Scope != Scope{Target: config.TargetName(o.Scope.Target.Cluster())}):
 		return errors.New("accept: want a cluster, and the UID of its namespace kube-system by now, and nothing else")
-	case o.Verb == Accept:
-	case o.To != "" && o.Verb != Rollback:
+	case o.To != "" && o.Verb != Rollback && o.Verb != Accept:
 		return fmt.Errorf("%s: it goes to no commit", o.Verb)
-	case o.To != "" && !isAbbreviated(o.To) && !isNumber(o.To):
+	case o.To != "" && o.Verb == Rollback && !isAbbreviated(o.To) && !isNumber(o.To):
 		return fmt.Errorf("to %q: want a commit, or at least %d digits of its hash, or the number of a rollout", o.To, fewestDigits)
 	case o.Verb == Exempt && (o.Until.IsZero() || o.Scope.Unit == ""):
 		return errors.New("exempt: want a unit or a folder, and an end")

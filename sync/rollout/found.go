@@ -21,7 +21,7 @@ func (s *State) SetFound(places []object.UnitTarget) {
 	s.found = make(map[object.UnitTarget]bool, len(places))
 	for _, unitTarget := range places {
 		s.found[unitTarget] = true
-		if u := s.Units[unitTarget.Unit]; u != nil && u.Targets[unitTarget.Target] != nil && u.Targets[unitTarget.Target].Applied == "" {
+		if t := s.target(unitTarget); t != nil && t.Applied == "" {
 			s.look(unitTarget.Unit)
 		}
 	}

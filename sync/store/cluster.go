@@ -31,7 +31,7 @@ func (s *Store) PinCluster(ctx context.Context, name, uid string) (pinned string
 		if other != "" {
 			return tx.renameCluster(other, name)
 		}
-		return tx.exec(`INSERT INTO clusters (name, uid) VALUES (?, ?) ON CONFLICT DO UPDATE SET uid = excluded.uid WHERE uid = ''`, name, uid)
+		return tx.Pin(name, uid)
 	})
 	if err != nil {
 		return "", err
@@ -39,9 +39,9 @@ func (s *Store) PinCluster(ctx context.Context, name, uid string) (pinned string
 	return s.pinned(name) // somebody else may have been first
 }
 
-// Pin notes the UID that a cluster has from now on, of which nothing is known.
+// Pin notes the UID of a cluster that none is known of.
 func (tx *Tx) Pin(name, uid string) error {
-	return tx.exec(`INSERT INTO clusters (name, uid) VALUES (?, ?)`, name, uid)
+	return tx.exec(`INSERT INTO clusters (name, uid) VALUES (?, ?) ON CONFLICT DO UPDATE SET uid = excluded.uid WHERE uid = ''`, name, uid)
 }
 
 func (s *Store) pinned(name string) (uid string, err error) {
