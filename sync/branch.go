@@ -5,6 +5,7 @@ package sync
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -16,6 +17,14 @@ type Source interface {
 	// Fetch returns the newest commit of the branch, whose tree can be had after it.
 	Fetch(ctx context.Context) (config.Commit, error)
 	Tree(commit config.Commit) (config.Tree, error)
+	// Hurry ends a Fetch under way whose server does not get on.
+	Hurry()
+}
+
+// busy is the error of a server that asks to be left alone for a while; zero: it does not.
+type busy interface {
+	error
+	RetryAfter() time.Duration
 }
 
 // branch looks at the branch, in the background when that takes its time. It is used
@@ -62,7 +71,7 @@ func (b *branch) newest(ctx context.Context, now time.Time) (answer fetched, ok 
 			return fetched{}, false
 		}
 	}
-	if now.Before(b.next) && b.next.Sub(now) <= b.poll { // else the clock was set back
+	if now.Before(b.next) {
 		return fetched{}, false
 	}
 	b.next = now.Add(b.poll)
@@ -82,6 +91,8 @@ func (b *branch) answered(answer fetched, now time.Time) fetched {
 	b.looking = nil
 	if answer.err == nil {
 		b.failed = 0
+	} else if busy, ok := errors.AsType[busy](answer.err); ok && busy.RetryAfter() > 0 {
+		b.next = now.Add(max(busy.RetryAfter(), fetchRetry))
 	} else if pause := fetchRetry << min(b.failed, 10); pause < b.poll {
 		b.next = now.Add(pause)
 		b.failed++
@@ -109,6 +120,12 @@ func (b *branch) due() time.Time {
 // hurry has the branch looked at in the next pass, which is due at once: the zero time
 // would be never.
 func (b *branch) hurry() { b.next, b.failed = time.Unix(0, 0), 0 }
+
+// again is hurry that ends a look under way, where Git does not get on.
+func (b *branch) again() {
+	b.source.Hurry()
+	b.hurry()
+}
 
 // end waits for a look that is still under way when its ctx has ended, so that the
 // source can be closed after it.

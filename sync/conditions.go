@@ -33,6 +33,9 @@ func (d *Daemon) currentConditions() map[string]string {
 	if d.branch.failure != "" {
 		now["git"] = d.branch.failure
 	}
+	if text := d.clock.condition(); text != "" {
+		now[store.AboutClock] = text
+	}
 	if text := d.configurationProblem(); text != "" {
 		now[store.AboutChange] = text
 	}

@@ -78,8 +78,10 @@ type Options struct {
 	Log  *slog.Logger
 	// Compiler renders the commits. The zero value keeps results in memory.
 	Compiler render.Compiler
-	// Now is the clock. Nil is the real one.
-	Now func() time.Time
+	// Now is the clock on the wall, which may be set, and Steady one that goes on evenly from
+	// any moment. Nil: the real ones; without Steady, a Now that is given is never set.
+	Now    func() time.Time
+	Steady func() time.Duration
 	// Observe, where it is set, is shown the record and the state after every
 	// pass. It must not change or keep them.
 	Observe func(Record, *rollout.State)
@@ -93,6 +95,7 @@ type Options struct {
 // wakes the next pass.
 type Daemon struct {
 	Options
+	clock    clock
 	branch   *branch        // when Git is looked at
 	monorepo monorepo       // what Git wants
 	state    *rollout.State // where each unit is on its way there
@@ -118,6 +121,9 @@ type Daemon struct {
 func Open(options Options) (*Daemon, error) {
 	if options.Now == nil {
 		options.Now = time.Now
+	}
+	if start := options.Now(); options.Steady == nil {
+		options.Steady = func() time.Duration { return options.Now().Sub(start) } // of time.Now it is what nobody sets
 	}
 	if options.Keys == nil {
 		options.Keys = &sops.Keys{}
@@ -175,6 +181,7 @@ func Open(options Options) (*Daemon, error) {
 	if err := d.openOrders(); err != nil {
 		return nil, err
 	}
+	d.openClock()
 	if err := d.openFleet(context.Background()); err != nil {
 		return nil, err
 	}
@@ -218,7 +225,7 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 			return r.Err
 		}
 		if timer.Stop(); !r.Next.IsZero() {
-			timer.Reset(max(minPause, r.Next.Sub(d.Now())))
+			timer.Reset(max(minPause, d.clock.until(r.Next)))
 		}
 	}
 }
@@ -257,7 +264,7 @@ func (d *Daemon) Settle(ctx context.Context) (total Record, err error) {
 		if r.Err != nil {
 			return total, r.Err
 		}
-		pause := min(r.Next.Sub(d.Now()), time.Second)
+		pause := min(d.clock.until(r.Next), time.Second)
 		switch {
 		case d.branch.looking != nil || len(d.surveys.underWay) > 0, len(r.Actions) == 0 && (d.executor.Busy() || len(d.sweeps.underWay) > 0):
 			select {

@@ -61,14 +61,12 @@ func (l *sweep) failed() bool { return l.err != nil && (l.conn == nil || l.found
 // dueSweeps is what is due.
 func (d *Daemon) dueSweeps(r *Record) []*sweep {
 	suspects := d.drainSuspects(r)
-	d.sweeps.ledger.Clamp(r.At)
 	var due []*sweep
 	for _, name := range d.fleet.Names() {
 		if !d.mayLook(name) || d.sweeps.underWay[name] != nil {
 			d.informer.Requeue(name, suspects[name]) // for the sweep after that
 			continue
 		}
-		d.sweeps.timetable.Clamp(name, r.At)
 		at := d.sweeps.timetable.Due(name)
 		l := &sweep{cluster: name, full: !at.IsZero() && !at.After(r.At), few: suspects[name], deep: d.deepDue(name, r.At)}
 		if !d.sweeps.timetable.HeldUntil(name).After(r.At) {

@@ -26,6 +26,8 @@ func (g *noGit) Fetch(context.Context) (config.Commit, error) {
 	return "", errors.New("down")
 }
 
+func (g *noGit) Hurry() {}
+
 func (g *noGit) Tree(config.Commit) (config.Tree, error) { return nil, errors.New("down") }
 
 // TestRetryWhileGitIsDown: an order to retry has Git looked at at once. It ended all looks

@@ -77,9 +77,9 @@ func (p *pass) inheritOne(o *order.Order, cluster string) error {
 		*o = pauseOfAll("the Lease carries an order that is none")[0]
 		o.Scope.Target = config.TargetName(cluster)
 	}
-	isThere := func(other order.Order) bool {
+	isThere := func(other order.Order) bool { // its end may have moved with the clock since
 		isSame := other.Verb == o.Verb && other.Scope == o.Scope && other.By == o.By && other.Reason == o.Reason
-		return isSame && other.Until.Equal(o.Until)
+		return isSame && (o.At.IsZero() || other.At.Equal(o.At))
 	}
 	if !o.Verb.KeepsWrites() || o.Over(p.r.At) || slices.ContainsFunc(p.orders.standing, isThere) {
 		return nil

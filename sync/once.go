@@ -21,7 +21,7 @@ import (
 // later pass. Whoever makes no more passes calls [Daemon.Finish]. A pass whose ctx ends
 // stops where it is; what is known by then is recorded, and the store says what is not.
 func (d *Daemon) Once(ctx context.Context) Record {
-	r := Record{At: d.Now(), Err: d.failed}
+	r := d.begin()
 	if r.Err != nil {
 		return r
 	}
@@ -83,14 +83,14 @@ type pass struct {
 func (p *pass) all() []func() error {
 	return []func() error{
 		p.saveFleet, p.trackClusters, p.recordEnded, p.takeAnswers, p.takeSurveys, p.endRebuilding, p.recordSweeps, // what happened
-		p.loadApprovals, p.forgetDeparted, p.takeOrders, p.takeEvents, // what operators and clusters say
+		p.loadApprovals, p.forgetDeparted, p.saveMoved, p.takeOrders, p.takeEvents, // what operators and clusters say
 		p.findRenamedUnits, p.withhold, p.tellFound, p.decide, p.prepare, p.writeAhead, p.guard, // what is to be done
 		p.saveConditions, p.saveUnreached, p.saveFacts, p.save,
 	}
 }
 
 // last are the steps when nothing more is to begin.
-func (p *pass) last() []func() error { return []func() error{p.recordEnded, p.save} }
+func (p *pass) last() []func() error { return []func() error{p.recordEnded, p.saveMoved, p.save} }
 
 // store takes the steps in one transaction. What was done must be known also when ctx
 // has ended meanwhile.
@@ -195,7 +195,8 @@ func (d *Daemon) Finish(ctx context.Context) error {
 	}
 	var err error
 	if ended := d.executor.Collect(); d.failed == nil && len(ended) > 0 {
-		p := &pass{Daemon: d, r: &Record{At: d.Now()}, in: observation{jobs: ended}}
+		r := d.begin()
+		p := &pass{Daemon: d, r: &r, in: observation{jobs: ended}}
 		err = p.store(ctx, p.last())
 	}
 	if d.handing.over {

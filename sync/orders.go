@@ -23,6 +23,7 @@ import (
 
 // orders are what operators said. It is used by the pass only, but for hurried.
 type orders struct {
+	moved    []order.Order  // whose ends moved with the clock, and are to be stored
 	read     int64          // [store.Store.Changes] when they were read
 	standing order.Standing // in force
 	hurried  atomic.Bool    // see [Daemon.Hurry]; anybody sets it
@@ -351,7 +352,7 @@ func (d *Daemon) Pushed() {
 func (d *Daemon) Wake() { d.wake() }
 
 func (d *Daemon) hurry() {
-	d.branch.hurry()
+	d.branch.again()
 	d.sweeps.timetable.Hurry()
 	d.fleet.Hurry()
 }

@@ -28,6 +28,8 @@ func (h hanging) Fetch(ctx context.Context) (config.Commit, error) {
 	}
 }
 
+func (h hanging) Hurry() {}
+
 func (h hanging) Tree(config.Commit) (config.Tree, error) { return nil, errors.New("no commit") }
 
 // TestAFetchThatHangsMakesNoPasses: while Git does not answer, the daemon sleeps

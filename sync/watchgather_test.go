@@ -99,14 +99,6 @@ func TestAFightThatCannotBeLookedAt(t *testing.T) {
 	if looks := d.dueSweeps(&Record{At: noon.Add(time.Second)}); len(looks) != 0 {
 		t.Errorf("looks %v", looks)
 	}
-	// The clock is set back by a day: the pause does not last for a day more.
-	yesterday := noon.Add(-24 * time.Hour)
-	if looks := d.dueSweeps(&Record{At: yesterday}); len(looks) != 0 {
-		t.Errorf("looks %v", looks)
-	}
-	if looks := d.dueSweeps(&Record{At: yesterday.Add(drift.MaxBackoff)}); len(looks) != 1 {
-		t.Errorf("looks %v when the longest pause is over", looks)
-	}
 }
 
 // fights is a state that holds nothing else.

@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -148,7 +146,6 @@ func orderCommand(in *invocation, v orderVerb) *cobra.Command {
 		v.about = whatAbout
 	}
 	file := configPath{in: in}
-	var until time.Time
 	var yes bool
 	r := serve.Request{Verb: v.verb}
 	cmd := &cobra.Command{
@@ -161,7 +158,7 @@ func orderCommand(in *invocation, v orderVerb) *cobra.Command {
 			if cmd.Flags().Changed("for") && cmd.Flags().Changed("until") {
 				return errors.New("--for and --until: want one of them")
 			}
-			r.About, r.Until = args, until
+			r.About = args
 			return runOrder(cmd, file, r, yes || !v.lists)
 		},
 	}
@@ -177,12 +174,12 @@ func orderCommand(in *invocation, v orderVerb) *cobra.Command {
 		cmd.Flags().StringVar(&r.To, "to", "", "the commit, or the beginning of its hash, or the number of the rollout that is put back")
 	}
 	if v.verb.Stands() {
-		now, endless := time.Now(), "; without an end, until it is ended"
+		endless := "; without an end, until it is ended"
 		if v.verb == order.Exempt {
 			endless = ""
 		}
-		cmd.Flags().Var(&endFlag{&until, func(text string) (time.Time, error) { return afterDuration(now, text) }}, "for", "how long it is in force, like 90m or 7d"+endless)
-		cmd.Flags().Var(&endFlag{&until, parseTime}, "until", "when it ends by itself: RFC 3339, or local time like \"2026-12-27 06:00\"")
+		cmd.Flags().Var(&amountFlag{&r.For}, "for", "how long it is in force, like 90m or 7d"+endless)
+		cmd.Flags().Var(&endFlag{&r.Until}, "until", "when it ends by itself: RFC 3339, or local time like \"2026-12-27 06:00\"")
 	}
 	return cmd
 }
@@ -256,34 +253,30 @@ var isCalled = map[order.Verb]string{
 // heldBack is what does not happen while an order is in force.
 var heldBack = map[order.Verb]string{order.Pause: "nothing is released or put back", order.Freeze: "no release starts", order.Mask: "nothing is written"}
 
-// endFlag is the value of --for and of --until.
-type endFlag struct {
-	end   *time.Time
-	parse func(string) (time.Time, error)
+// amountFlag is the value of --for.
+type amountFlag struct{ text *string }
+
+func (f *amountFlag) String() string { return "" }
+func (f *amountFlag) Type() string   { return "time" }
+
+func (f *amountFlag) Set(text string) error {
+	_, err := order.ParseAmount(text)
+	*f.text = text
+	return err
 }
+
+// endFlag is the value of --until.
+type endFlag struct{ end *time.Time }
 
 func (f *endFlag) String() string { return "" }
 func (f *endFlag) Type() string   { return "time" }
 
 func (f *endFlag) Set(text string) (err error) {
-	*f.end, err = f.parse(text)
+	*f.end, err = parseTime(text)
 	if err == nil && f.end.IsZero() { // which would be no end
 		err = errors.New("that is over")
 	}
 	return err
-}
-
-func afterDuration(now time.Time, text string) (time.Time, error) {
-	d, err := time.ParseDuration(text)
-	if days, is := strings.CutSuffix(text, "d"); is {
-		var n int
-		n, err = strconv.Atoi(days)
-		d = time.Duration(n) * 24 * time.Hour
-	}
-	if err != nil || d < time.Second || d > 3650*24*time.Hour {
-		return time.Time{}, errors.New("want a duration like 90m, 2h30m or 7d, from 1s to 3650d")
-	}
-	return now.Add(d).UTC().Round(time.Second), nil
 }
 
 func parseTime(text string) (time.Time, error) {

@@ -132,7 +132,7 @@ func (c *call) inspect(ctx context.Context, o *object.Object, known store.Entry,
 	if finding != nil && (!work.Tolerated[o.ID] || work.isUndone(o, finding)) {
 		reason := "changed since it was applied: " + finding.Changes[0].String()
 		if work.Tolerated[o.ID] { // nobody corrects it
-			reason += "; drift is only reported here: a commit that has it, or swell promote, lets it be"
+			reason += "; drift is only reported here: a commit that has it lets it be, and until the wave fails swell promote does"
 		}
 		return inspection{health: progressing(reason), drift: finding}, nil
 	}

@@ -14,11 +14,12 @@ import (
 	"github.com/swell-sh/swell/sync/store"
 )
 
+// autoscaler allows all numbers that the tests set: the controller of a real server keeps to its limits.
 const autoscaler = `
 apiVersion: autoscaling/v2
 kind: HorizontalPodAutoscaler
 metadata: {name: %[2]s, namespace: %[1]s}
-spec: {minReplicas: 5, maxReplicas: 9, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}
+spec: {minReplicas: 1, maxReplicas: 9, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}
 `
 
 // unscaled is a Deployment that says no number of replicas.

@@ -42,7 +42,6 @@ func lossesOf(f Finding, now time.Time) []store.Loss {
 func countLosses(f store.Fight, lost []store.Loss, repeats int, now time.Time) (after store.Fight, correct bool) {
 	before := corrections(f, now)
 	f.Losses = append(recent(f.Losses, now), lost...)
-	f, _ = clamped(f, now)
 	switch {
 	case f.Rounds > 0 && now.Before(f.Until):
 		return f, false
@@ -78,18 +77,6 @@ func corrections(f store.Fight, now time.Time) (n int) {
 	return n
 }
 
-// clamped brings times that lie too far ahead to where they can be, after a
-// clock was set back; jumped is whether there were any.
-func clamped(f store.Fight, now time.Time) (_ store.Fight, jumped bool) {
-	if latest := now.Add(MaxBackoff); f.Until.After(latest) {
-		f.Until, jumped = latest, true
-	}
-	if f.Tried.After(now) {
-		f.Tried, jumped = now, true
-	}
-	return f, jumped
-}
-
 // giveUp rests the fight, longer each time.
 func giveUp(f store.Fight, over store.Loss, now time.Time) store.Fight {
 	pause := MaxBackoff
@@ -106,7 +93,7 @@ func giveUp(f store.Fight, over store.Loss, now time.Time) store.Fight {
 func recent(losses []store.Loss, now time.Time) []store.Loss {
 	var kept []store.Loss
 	for _, loss := range losses {
-		if age := now.Sub(loss.At); age >= 0 && age < fightWindow {
+		if now.Sub(loss.At) < fightWindow {
 			kept = append(kept, loss)
 		}
 	}

@@ -167,18 +167,41 @@ func (l *Ledger) Tidy(now time.Time) {
 	}
 }
 
-// Clamp corrects times in the future, after the clock was set back.
-func (l *Ledger) Clamp(now time.Time) {
+// Shift moves all times of fights, after the clock was set: a pause takes as long as it would
+// have taken.
+func (l *Ledger) Shift(step time.Duration) {
+	moved := func(moment time.Time) time.Time {
+		if moment.IsZero() {
+			return moment
+		}
+		return moment.Add(step)
+	}
 	for _, f := range l.fights {
-		if f, jumped := clamped(f, now); jumped {
-			l.putFight(f)
+		f.Losses = slices.Clone(f.Losses)
+		for i := range f.Losses {
+			f.Losses[i].At = moved(f.Losses[i].At)
+		}
+		f.Until, f.Tried = moved(f.Until), moved(f.Tried)
+		l.putFight(f)
+	}
+	for object, since := range l.resumed {
+		l.resumed[object] = moved(since)
+	}
+}
+
+// Latest is the latest moment that fights tell of; zero where they tell of none.
+func (l *Ledger) Latest() (latest time.Time) {
+	for _, f := range l.fights {
+		for _, loss := range f.Losses {
+			if loss.At.After(latest) {
+				latest = loss.At
+			}
+		}
+		if f.Tried.After(latest) {
+			latest = f.Tried
 		}
 	}
-	for of, at := range l.resumed {
-		if at.After(now) {
-			l.resumed[of] = now
-		}
-	}
+	return latest
 }
 
 // resumesAt is when a fight is taken up again; zero is never.

@@ -107,10 +107,19 @@ func (t *Timetable) Swept(cluster string, at time.Time) { t.swept[cluster] = at 
 // SweptAt is when a cluster was swept last.
 func (t *Timetable) SweptAt(cluster string) time.Time { return t.swept[cluster] }
 
-// Clamp corrects times in the future, after the clock was set back.
-func (t *Timetable) Clamp(cluster string, now time.Time) {
-	if t.swept[cluster].After(now) {
-		t.swept[cluster] = now
+// Shift moves what waits for an amount of time, after the clock was set. The schedule goes by
+// the wall; what was swept by a clock that was ahead was swept now.
+func (t *Timetable) Shift(step time.Duration, now time.Time) {
+	t.started = t.started.Add(step)
+	for _, times := range []map[string]time.Time{t.failed, t.askedAt, t.parts} {
+		for cluster, due := range times {
+			times[cluster] = due.Add(step)
+		}
+	}
+	for cluster, last := range t.swept {
+		if last.After(now) {
+			t.swept[cluster] = now
+		}
 	}
 }
 

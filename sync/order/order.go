@@ -101,6 +101,9 @@ type Order struct {
 	Reason string    `json:"reason,omitempty"` // as the operator gave it, one line
 	// Until is when a standing order ends by itself; zero is never.
 	Until time.Time `json:"until,omitzero"`
+	// Relative says that Until was given as an amount of time: it moves along when the clock
+	// is set.
+	Relative bool `json:"relative,omitempty"`
 	// Digest is what an Approve is about.
 	Digest object.Digest `json:"digest,omitempty"`
 	// To is what a Rollback goes to: a commit, or the beginning of its hash, or the number of
@@ -117,6 +120,29 @@ func (o *Order) Text() string {
 	}
 	return text
 }
+
+// EndAfter has a standing order end when it was in force for so long.
+func (o *Order) EndAfter(amount time.Duration) {
+	o.Until, o.Relative = o.At.Add(amount).Round(time.Second), true
+}
+
+// ParseAmount reads how long an order is in force: a duration of Go, or a number of days as
+// in "7d"; from a second to ten years.
+func ParseAmount(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		var n int
+		n, err = strconv.Atoi(days)
+		d = time.Duration(min(n, maxDays+1)) * 24 * time.Hour
+	}
+	if err != nil || d < time.Second || d > maxDays*24*time.Hour {
+		return 0, fmt.Errorf("want a duration like 90m, 2h30m or 7d, from 1s to %dd", maxDays)
+	}
+	return d, nil
+}
+
+// maxDays is the longest time that an order is in force, where it has an end as an amount.
+const maxDays = 3650
 
 // Over says that the time of a standing order is over.
 func (o *Order) Over(now time.Time) bool { return !o.Until.IsZero() && !now.Before(o.Until) }

@@ -344,7 +344,7 @@ func (p *pass) checkDue(u *Unit, name config.TargetName, t *Target, look watch, 
 	well := t.Health == HealthGood && t.Trouble == NoTrouble
 	switch {
 	case well && look == lookDoubt:
-		return t.CheckedAt.Add(min(max(waited/10, maxCheck), maxBackoff))
+		return t.notBeforeRetry(t.CheckedAt.Add(min(max(waited/10, maxCheck), maxBackoff)))
 	case well && look != lookNever && p.state.notices.watched[at]:
 		most, waited = maxBackoff, 10*maxBackoff // what flaps has events
 	case well && look == lookOut:
@@ -366,8 +366,13 @@ func (p *pass) checkDue(u *Unit, name config.TargetName, t *Target, look watch, 
 	if t.Health != HealthGood || look != lookNever {
 		due = p.state.notices.earlier(at, due)
 	}
+	return t.notBeforeRetry(due)
+}
+
+// notBeforeRetry is a time, or the one of the next attempt where that is later.
+func (t *Target) notBeforeRetry(due time.Time) time.Time {
 	if t.Attempts > 0 && t.RetryAt.After(due) {
-		due = t.RetryAt
+		return t.RetryAt
 	}
 	return due
 }

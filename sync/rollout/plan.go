@@ -147,7 +147,7 @@ func (s *State) Decide(want *Wanted, now time.Time) Plan {
 	if p.takeTurns(paths) {
 		paths = p.recount(paths) // what began anew is not in change any more
 	}
-	for _, path := range paths {
+	for _, path := range p.inTurn(paths) {
 		if u := s.Units[path]; u != nil && !u.settled {
 			p.unit = u
 			p.act(u)
@@ -160,6 +160,23 @@ func (s *State) Decide(want *Wanted, now time.Time) Plan {
 	sortByPlace(p.plan.Actions, Action.place)
 	sortByPlace(p.plan.Open, func(at object.UnitTarget) object.UnitTarget { return at })
 	return p.plan
+}
+
+// inTurn are units in the order in which they get room in a budget: those whose release began
+// first come first, so that one that is tried again and again keeps none of the others waiting.
+func (p *pass) inTurn(paths []config.UnitPath) []config.UnitPath {
+	if !p.bounds.Release.Budget.Counts() {
+		return paths
+	}
+	started := func(path config.UnitPath) time.Time {
+		if u := p.state.Units[path]; u != nil {
+			return u.Rollout.StartedAt
+		}
+		return time.Time{}
+	}
+	sorted := slices.Clone(paths)
+	slices.SortStableFunc(sorted, func(a, b config.UnitPath) int { return started(a).Compare(started(b)) })
+	return sorted
 }
 
 // takeTurns begins the releases whose turn has come meanwhile, and says whether there

@@ -93,7 +93,6 @@ func (s *State) Record(o Outcome, now time.Time) []Transition {
 	}
 	r := &recording{Outcome: o, u: u, t: u.Targets[o.Target], notices: &s.notices, now: instant(now)}
 	before := *r.t
-	r.t.clamp(r.now)
 	r.known()
 	switch {
 	case o.Result == Drifted:
@@ -175,12 +174,14 @@ func (r *recording) known() {
 			default:
 				*since = since.Add(blind)
 			}
+			if since.After(r.now) { // it began while nothing was known
+				*since = r.now
+			}
 		}
 		if fresh {
 			t.BackSince = r.now
 		}
 		t.BlindSince = time.Time{}
-		t.clamp(r.now)
 	}
 }
 

@@ -52,7 +52,8 @@ import (
 //	  KIND UNIT TARGET [DIGEST] WHY [prune]
 //	wake DURATION|never                 of the last plan, from now
 //	RESULT UNIT TARGET [pruned] [step=NAME] [REASON]  outcome of the last action there
-//	+DURATION, -DURATION                moves the clock
+//	+DURATION                           lets time pass
+//	clock +DURATION, clock -DURATION    sets the clock
 //	restart                             through JSON, as it would be stored
 //	found UNIT TARGET                   see State.SetFound
 //	event UNIT TARGET DURATION        see State.Requeue: from then on
@@ -229,10 +230,13 @@ func (s *script) do(words []string) {
 		s.notice(verb, rest)
 	case "settle":
 		s.settle()
+	case "clock":
+		s.now = s.now.Add(s.duration(rest[0]))
+		s.state.Shift(s.duration(rest[0]))
 	case "status", "reason", "blocked", "good", "left", "gone":
 		s.look(verb, rest)
 	default:
-		if verb[0] == '+' || verb[0] == '-' {
+		if verb[0] == '+' {
 			s.now = s.now.Add(s.duration(verb))
 			return
 		}

@@ -407,22 +407,6 @@ func (t *Target) forgive(now time.Time) {
 	}
 }
 
-// clamp brings times that lie in the future to now, after a clock was set
-// back. Soaks and timeouts then begin anew: they get longer, never shorter and
-// never negative. It reports whether there were any.
-func (t *Target) clamp(now time.Time) bool {
-	jumped := false
-	for _, at := range []*time.Time{&t.Since, &t.CheckedAt, &t.AppliedAt, &t.TriedAt, &t.StepSince, &t.BlindSince, &t.BackSince} {
-		if at.After(now) {
-			*at, jumped = now, true
-		}
-	}
-	if latest := now.Add(maxBackoff); t.RetryAt.After(latest) {
-		t.RetryAt, jumped = latest, true
-	}
-	return jumped
-}
-
 // instant is a time as it is stored, so that a state that was stored and read
 // again decides the same.
 func instant(t time.Time) time.Time { return t.UTC().Round(0) }

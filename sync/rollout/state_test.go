@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"reflect"
 	"slices"
@@ -184,4 +185,49 @@ func TestInForce(t *testing.T) {
 			t.Errorf("on no target: got %q", got)
 		}
 	}
+}
+
+// TestShift: every time that is stored moves when the clock is set.
+func TestShift(t *testing.T) {
+	u, n := &Unit{}, 0
+	fill(reflect.ValueOf(u).Elem(), &n)
+	s := &State{Units: map[config.UnitPath]*Unit{u.Path: u}}
+	before := timesIn(reflect.ValueOf(u).Elem(), "")
+	s.Shift(-time.Hour)
+	for name, got := range timesIn(reflect.ValueOf(u).Elem(), "") {
+		if want := before[name].Add(-time.Hour); !got.Equal(want) {
+			t.Errorf("%s is %s, want %s", name, got, want)
+		}
+	}
+	if len(before) < 15 || !s.changed[u.Path] {
+		t.Errorf("%d times, and %v is to be stored", len(before), s.changed)
+	}
+}
+
+// timesIn are all times in a value, by their path.
+func timesIn(v reflect.Value, path string) map[string]time.Time {
+	if t, ok := v.Interface().(time.Time); ok {
+		return map[string]time.Time{path: t}
+	}
+	found := map[string]time.Time{}
+	add := func(v reflect.Value, path string) { maps.Copy(found, timesIn(v, path)) }
+	switch v.Kind() {
+	case reflect.Pointer:
+		add(v.Elem(), path)
+	case reflect.Slice:
+		for i := range v.Len() {
+			add(v.Index(i), fmt.Sprintf("%s[%d]", path, i))
+		}
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			add(v.MapIndex(key), fmt.Sprintf("%s[%v]", path, key))
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if field := v.Type().Field(i); field.IsExported() {
+				add(v.Field(i), path+"."+field.Name)
+			}
+		}
+	}
+	return found
 }

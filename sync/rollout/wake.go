@@ -33,15 +33,14 @@ type common struct {
 	failed   map[config.Commit][]config.UnitPath // while a budget bounds them
 	counts   counts                              // while a budget bounds those
 	sought   map[config.UnitPath]bool            // see [pass.awaited], while it does
-	at       time.Time
 }
 
 // rouse has all units looked at when what concerns all of them changed since the last
-// Decide, or the clock was set back.
+// Decide.
 func (p *pass) rouse() {
-	is, was := common{bounds: p.bounds, held: p.held, withheld: p.want.Withheld, failed: p.failures(), counts: p.state.common.counts, sought: p.state.common.sought, at: p.now}, p.state.common
+	is, was := common{bounds: p.bounds, held: p.held, withheld: p.want.Withheld, failed: p.failures(), counts: p.state.common.counts, sought: p.state.common.sought}, p.state.common
 	p.state.common = is
-	if is.held == was.held && maps.Equal(is.withheld, was.withheld) && !is.at.Before(was.at) &&
+	if is.held == was.held && maps.Equal(is.withheld, was.withheld) &&
 		equalFailed(is.failed, was.failed) && reflect.DeepEqual(is.bounds, was.bounds) {
 		return
 	}

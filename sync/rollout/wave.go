@@ -198,11 +198,6 @@ func (p *pass) advance(u *Unit) {
 	p.refresh(u)
 	p.excuse(u)
 	p.reopen(u)
-	for _, t := range u.list() {
-		if t.clamp(p.now) {
-			p.state.touch(u.Path)
-		}
-	}
 	switch u.Rollout.Status {
 	case Progressing:
 		for p.step(u) {

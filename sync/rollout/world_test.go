@@ -179,7 +179,7 @@ func (w *world) happen() {
 		}
 		w.state.Watch(w.watched)
 	case 6:
-		w.elapse([]time.Duration{-time.Hour, -time.Minute, 3 * time.Hour}[w.draw(3)])
+		w.setClock([]time.Duration{-time.Hour, -time.Minute, 3 * time.Hour}[w.draw(3)])
 	default:
 		w.elapse([]time.Duration{time.Second, 7 * time.Second, 45 * time.Second, 3 * time.Minute, 11 * time.Minute}[w.draw(5)])
 	}
@@ -187,7 +187,13 @@ func (w *world) happen() {
 
 func (w *world) elapse(d time.Duration) {
 	w.now = w.now.Add(d)
-	w.judge.elapsed += max(d, 0)
+	w.judge.elapsed += d
+}
+
+// setClock sets the clock; no time passes.
+func (w *world) setClock(step time.Duration) {
+	w.now = w.now.Add(step)
+	w.state.Shift(step)
 }
 
 // fate of a bundle: what becomes of it wherever it goes, as long as nobody cures

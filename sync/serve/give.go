@@ -33,6 +33,9 @@ type Request struct {
 	Reason string   `json:"reason,omitempty" doc:"One line, for the history"`
 	// Until is when a standing order ends by itself; zero is never.
 	Until time.Time `json:"until,omitzero" required:"false" doc:"When an order that stands ends by itself"`
+	// For is how long a standing order is in force, in place of Until; see [order.ParseAmount].
+	// Empty is until somebody ends it.
+	For string `json:"for,omitempty" maxLength:"20" doc:"How long it is in force, in place of until"`
 	// Digest is what an approval is about.
 	Digest object.Digest `json:"digest,omitempty"`
 	// To is the commit whose bundles a rollback puts back, or the number of a unit's rollout;
@@ -91,6 +94,16 @@ var reasoned = []order.Verb{order.Mask, order.Freeze, order.Retire, order.Exempt
 func (v View) Resolve(_ context.Context, r Request, who Who, now time.Time) (order.Order, error) {
 	o := order.Order{At: now.UTC(), By: who.Name, Verb: r.Verb, Reason: strings.TrimSpace(r.Reason), Until: r.Until, Digest: r.Digest}
 	o.To = strings.ToLower(r.To)
+	if r.For != "" {
+		amount, err := order.ParseAmount(r.For)
+		switch {
+		case err != nil:
+			return o, refuse(http.StatusUnprocessableEntity, "for %q: %s", r.For, err)
+		case !r.Until.IsZero():
+			return o, refuse(http.StatusUnprocessableEntity, "for and until: want one of them")
+		}
+		o.EndAfter(amount)
+	}
 	wantsScope := r.Verb == order.Retire || r.Verb == order.Exempt || r.Verb == order.Accept // that is not known yet
 	if err := o.Check(now); err != nil && !wantsScope {
 		return o, refuse(http.StatusUnprocessableEntity, "%s", err)
@@ -417,7 +430,7 @@ func approvalOf(ask order.Ask, j Judge, who Who, now time.Time) (order.Order, er
 		return o, refuse(http.StatusForbidden, "gate %s: %s may not approve it, want one of %s", j.Digest.Short(), who.Name, strings.Join(ask.By, ", "))
 	}
 	o.By = cmp.Or(who.as(ask.By), o.By) // the gate knows the person by this name
-	o.Until = o.At.Add(lasts)
+	o.EndAfter(lasts)
 	return o, nil
 }
 

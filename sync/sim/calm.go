@@ -253,10 +253,17 @@ func (w *world) operate(ordered map[string]time.Duration) bool {
 		for _, path := range sorted(w.judge.units) {
 			v := w.judge.units[path]
 			at, before := ordered[path]
-			if before && w.judge.elapsed-at < retryPause || !strings.Contains(v.reason+v.blocked, "swell "+string(verb)) {
+			named := func(verb order.Verb) bool { return strings.Contains(v.reason+v.blocked, "swell "+string(verb)) }
+			if before && w.judge.elapsed-at < retryPause || !named(verb) {
 				continue
 			}
+			if promoted := ordered[path+" promoted"]; verb == order.Promote && promoted > 0 && promoted == at && named(order.Retry) {
+				continue // it did not help
+			}
 			ordered[path] = w.judge.elapsed
+			if verb == order.Promote {
+				ordered[path+" promoted"] = w.judge.elapsed
+			}
 			w.tell("as the text says: %s", w.command(verb, order.Scope{Unit: config.UnitPath(path)}, 0))
 			w.stepped()
 			return true

@@ -87,6 +87,7 @@ type process struct {
 	second  bool      // it is the second daemon, or was it when it ended
 	passed  time.Time // when the last pass was
 	passes  int       // at that moment
+	inARow  int       // with short pauses between them
 	asks    bool      // Git is asked
 	refused bool      // Git did not answer at least once
 	asked   time.Time // when Git was asked last, or else when it started
@@ -183,6 +184,8 @@ func (s source) Fetch(ctx context.Context) (config.Commit, error) {
 	return s.process.world.git.fetch(ctx, s.process)
 }
 
+func (s source) Hurry() {}
+
 func (s source) Tree(id config.Commit) (config.Tree, error) {
 	return s.process.world.git.treeOf(id)
 }
@@ -198,6 +201,7 @@ func (w *world) start() {
 func (w *world) run(on *disk) *process {
 	p := &process{world: w, disk: on, number: w.processes, over: make(chan struct{}), asked: time.Now()}
 	w.processes++
+	w.judge.unnoticed()
 	w.stats.now.processes++
 	var err error
 	if p.store, err = store.Open(on.dir); err != nil {
@@ -221,7 +225,7 @@ func (w *world) run(on *disk) *process {
 		},
 		Connection: apply.Options{Concurrency: 1 << 20, FirstConcurrency: 1 << 20, Jitter: func(d time.Duration) time.Duration { return d }},
 		Drift:      config.Drift{Schedule: schedule, Location: time.UTC, Watch: w.shape.watch},
-		Log:        w.logger(), Now: w.now,
+		Log:        w.logger(), Now: w.now, Steady: func() time.Duration { return time.Since(w.begun) },
 		Observe: func(r sync.Record, s *rollout.State) { w.judge.observe(p, r, s) },
 	})
 	if err != nil {

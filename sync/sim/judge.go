@@ -28,7 +28,8 @@ type judge struct {
 	objection *objection
 	isOlder   bool          // a copy of the state was put back
 	elapsed   time.Duration // all that the daemon's clock went forward
-	setBack   time.Duration // all that it was set back
+	step      time.Duration // by which it was set forward, and which no pass has noticed yet
+	stepAt    time.Time     // when, by the daemon's clock
 
 	memory     // of the state that is talked to
 	holders    map[int]map[string]string
@@ -268,6 +269,7 @@ func (j *judge) older(s saved) {
 
 // observe takes in what a pass told. It is called by the process.
 func (j *judge) observe(p *process, r sync.Record, s *rollout.State) {
+	j.notices(p, r)
 	j.rests(p, r)
 	if r.Err != nil {
 		return // nothing of it is stored
@@ -291,18 +293,57 @@ func (j *judge) observe(p *process, r sync.Record, s *rollout.State) {
 	j.observed = append(j.observed, o)
 }
 
-// mostAtOnce is how many passes a daemon may make while nothing happens and no time passes.
-const mostAtOnce = 200
+// mostAtOnce is how many passes a daemon may make while nothing happens and no time passes, and
+// mostInARow how many with less than shortPause between them: some seconds.
+const (
+	mostAtOnce = 200
+	mostInARow = 1000
+	shortPause = 10 * time.Millisecond
+)
 
-// rests: a daemon does not make one pass after the other for nothing. One that does would
-// never come to an end here, as no time passes, and is killed.
+// rests: a daemon does not make one pass after the other for nothing. One that does so at once
+// would never come to an end here, as no time passes, and is killed.
 func (j *judge) rests(p *process, r sync.Record) {
-	if now := time.Now(); !p.passed.Equal(now) {
-		p.passed, p.passes = now, 0
+	switch pause := time.Since(p.passed); {
+	case pause > shortPause:
+		p.passes, p.inARow = 0, 0
+	case pause > 0:
+		p.passes = 0
 	}
-	if p.passes++; p.passes == mostAtOnce {
+	p.passed = time.Now()
+	p.passes++
+	p.inARow++
+	if p.passes == mostAtOnce || p.inARow == mostInARow {
 		j.objectf("a daemon rests", "process %d makes one pass after the other: %+v", p.number, r.Actions)
 		p.die()
+	}
+}
+
+// clockIsSet: to a daemon that is at work when its clock is set, no time passes. For others a
+// step forward is time that has passed.
+func (j *judge) clockIsSet(d time.Duration) {
+	j.step, j.stepAt = j.step+max(0, d), j.world.now()
+	if j.world.process == nil || j.world.rival != nil {
+		j.unnoticed()
+	}
+}
+
+// unnoticed: the process ended, or another begins, before it noticed that the clock was set.
+func (j *judge) unnoticed() {
+	if j.step == 0 {
+		return
+	}
+	j.elapsed += j.step
+	j.step = 0
+	for _, u := range j.world.git.head.units {
+		j.cause(u.path, "the clock jumped, and timeouts are over")
+	}
+}
+
+// notices: a pass that began after the clock was set.
+func (j *judge) notices(p *process, r sync.Record) {
+	if p == j.world.process && !r.At.Before(j.stepAt) {
+		j.step = 0
 	}
 }
 
@@ -311,7 +352,7 @@ const gitTime = 3 * time.Minute
 
 // looksAtGit: a daemon goes on looking at Git.
 func (j *judge) looksAtGit(p *process) {
-	if since := time.Since(p.asked) - j.setBack; !p.asks && since > gitTime {
+	if since := time.Since(p.asked); !p.asks && since > gitTime {
 		j.objectf("a daemon looks at Git", "process %d did not for %s", p.number, since)
 	}
 }

@@ -473,10 +473,6 @@ func (w *world) order(unit config.UnitPath) string {
 func (w *world) jump() string {
 	d := pick(w.rand, -time.Hour, -time.Minute, 10*time.Minute, 3*time.Hour)
 	w.skew += d
-	w.judge.elapsed += max(0, d)
-	w.judge.setBack += max(0, -d)
-	for _, u := range w.git.head.units {
-		w.judge.cause(u.path, "the clock jumped, and timeouts are over")
-	}
+	w.judge.clockIsSet(d)
 	return d.String()
 }

@@ -125,13 +125,12 @@ func (s *Source) localRef(_ context.Context, ref plumbing.ReferenceName, _ confi
 }
 
 func (s *Source) downloadRef(ctx context.Context, ref plumbing.ReferenceName, known config.Commit) (_ plumbing.Hash, err error) {
-	pace := newPace(s.cfg.Stall, s.cfg.slow)
-	defer func() { err = pace.explain(ctx, err) }()
-	session, err := s.remote.open(ctx, pace)
+	session, err := s.converse(ctx)
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}
 	defer session.close()
+	defer func() { err = session.pace.explain(ctx, err) }()
 	refs, err := session.refs(ctx)
 	if err != nil {
 		return plumbing.ZeroHash, err

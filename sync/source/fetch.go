@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
@@ -43,8 +44,9 @@ type following struct {
 // by itself. A store with missing or corrupt objects is not an error: it is
 // cloned anew, next to the old one, once for each place of the branch.
 //
-// A server that sends nothing for [Config.Stall], or next to nothing for minutes,
-// is an error. One that gets on may take as long as ctx lets it.
+// A server that sends nothing for [Config.Stall], or next to nothing for a minute, is an error,
+// and so is one that prepares a pack for ten. One that gets on may take as long as ctx lets it.
+// A server that is busy and says for how long is a [Busy].
 func (s *Source) Fetch(ctx context.Context) (config.Commit, error) {
 	done, err := s.beginFetch(ctx)
 	if err != nil {
@@ -60,6 +62,14 @@ func (s *Source) Fetch(ctx context.Context) (config.Commit, error) {
 		return "", s.wrap("fetch", err)
 	}
 	return commitOf(h), nil
+}
+
+// Hurry ends a fetch under way whose server does not get on, so that it can be asked anew. It
+// is safe for concurrent use.
+func (s *Source) Hurry() {
+	if p := s.talking.Load(); p != nil {
+		p.hurry(time.Now())
+	}
 }
 
 // beginFetch waits until no other fetch runs. done ends this one.
@@ -130,13 +140,12 @@ func (s *Source) download(ctx context.Context, anew bool) (_ plumbing.Hash, err 
 	if err := s.remake(); err != nil {
 		return plumbing.ZeroHash, err
 	}
-	pace := newPace(s.cfg.Stall, s.cfg.slow)
-	defer func() { err = pace.explain(ctx, err) }()
-	session, err := s.remote.open(ctx, pace)
+	session, err := s.converse(ctx)
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}
 	defer session.close()
+	defer func() { err = session.pace.explain(ctx, err) }()
 	refs, err := session.refs(ctx)
 	if err != nil {
 		return plumbing.ZeroHash, err
@@ -271,7 +280,7 @@ func (s *Source) back(h plumbing.Hash, haves []plumbing.Hash) []plumbing.Hash {
 
 // cloneAnew fetches everything once more and swaps it in. What is there stays
 // until then, and when the branch may not be followed to its new place.
-func (s *Source) cloneAnew(ctx context.Context, session session, refs *packp.AdvRefs, name plumbing.ReferenceName, tip plumbing.Hash) error {
+func (s *Source) cloneAnew(ctx context.Context, session *conversation, refs *packp.AdvRefs, name plumbing.ReferenceName, tip plumbing.Hash) error {
 	dir := filepath.Join(s.cfg.Dir, anewDir)
 	if err := os.RemoveAll(dir); err != nil {
 		return err

@@ -15,7 +15,9 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
@@ -170,7 +172,8 @@ func (g gitOnly) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("the server does not speak Git there: status 200 with content type %q", oneLine(got))
 	}
 	status := fmt.Sprintf("status %d %s", res.StatusCode, http.StatusText(res.StatusCode))
-	if after := res.Header.Get("Retry-After"); after != "" {
+	after := res.Header.Get("Retry-After")
+	if after != "" {
 		status += fmt.Sprintf(", retry after %q", oneLine(after))
 	}
 	if got == "text/plain" {
@@ -178,8 +181,35 @@ func (g gitOnly) RoundTrip(req *http.Request) (*http.Response, error) {
 			status += fmt.Sprintf(": %q", oneLine(strings.TrimSpace(string(reason))))
 		}
 	}
-	return nil, errors.New(status)
+	return nil, &Busy{status, afterOf(after, time.Now())}
 }
+
+// Busy is an answer of a server that asks to be left alone for a while.
+type Busy struct {
+	status string
+	after  time.Duration
+}
+
+func (b *Busy) Error() string { return b.status }
+
+// RetryAfter is for how long; zero: it does not say.
+func (b *Busy) RetryAfter() time.Duration { return b.after }
+
+// afterOf is what a header Retry-After means: a number of seconds or a date (RFC 9110, 10.2.3).
+// Zero is one that says nothing.
+func afterOf(header string, now time.Time) time.Duration {
+	if seconds, err := strconv.Atoi(header); err == nil {
+		return time.Duration(min(max(seconds, 0), int(maxAfter/time.Second))) * time.Second
+	}
+	end, err := http.ParseTime(header)
+	if err != nil {
+		return 0
+	}
+	return min(max(end.Sub(now), 0), maxAfter)
+}
+
+// maxAfter is the longest that a server is left alone because it asks for it.
+const maxAfter = time.Hour
 
 // limited fails where io.LimitReader would pretend that the body has ended.
 type limited struct {

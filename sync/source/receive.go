@@ -33,11 +33,12 @@ const (
 // receive downloads one pack and puts its objects into an objects folder. They
 // are all there in the end, or none is but for loose objects that nothing
 // refers to.
-func (s *Source) receive(ctx context.Context, session session, refs *packp.AdvRefs, want plumbing.Hash, haves []plumbing.Hash, dir string) error {
+func (s *Source) receive(ctx context.Context, session *conversation, refs *packp.AdvRefs, want plumbing.Hash, haves []plumbing.Hash, dir string) error {
 	req, err := request(refs, want, haves)
 	if err != nil {
 		return err
 	}
+	session.pace.asksForPack()
 	body, err := session.pack(ctx, req)
 	if err != nil {
 		return err
@@ -51,7 +52,7 @@ func (s *Source) receive(ctx context.Context, session session, refs *packp.AdvRe
 	defer f.Close()
 
 	sized := &limited{ReadCloser: body, left: s.cfg.MaxFetch}
-	if _, err := io.Copy(f, demultiplexed(req, sized)); err != nil {
+	if _, err := io.Copy(f, &awaited{demultiplexed(req, sized), session.pace.isComing}); err != nil {
 		return fmt.Errorf("download: %w", cause(ctx, err))
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
@@ -62,6 +63,21 @@ func (s *Source) receive(ctx context.Context, session session, refs *packp.AdvRe
 	}
 	s.beside += s.cfg.MaxFetch - sized.left
 	return nil
+}
+
+// awaited calls begins before its first bytes are handed on.
+type awaited struct {
+	io.Reader
+	begins func()
+}
+
+func (a *awaited) Read(p []byte) (int, error) {
+	n, err := a.Reader.Read(p)
+	if n > 0 && a.begins != nil {
+		a.begins()
+		a.begins = nil
+	}
+	return n, err
 }
 
 // packFile is a pack to be read from its start. Reading it ends with ctx.

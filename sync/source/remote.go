@@ -121,6 +121,23 @@ type session interface {
 	close()
 }
 
+// conversation is a session with the pace that its server is held to.
+type conversation struct {
+	session
+	pace *pace
+}
+
+// converse begins a conversation.
+func (s *Source) converse(ctx context.Context) (*conversation, error) {
+	pace := newPace(patience{s.cfg.Stall, s.cfg.slow, s.cfg.prepare})
+	s.talking.Store(pace)
+	session, err := s.remote.open(ctx, pace)
+	if err != nil {
+		return nil, pace.explain(ctx, err)
+	}
+	return &conversation{session, pace}, nil
+}
+
 func (r *remote) open(ctx context.Context, pace *pace) (session, error) {
 	if r.endpoint.Protocol == "ssh" {
 		return r.openSSH(ctx, pace)

@@ -96,8 +96,8 @@ type Config struct {
 
 	// Stall is how long a server may send nothing, from the first attempt to connect
 	// on, before the fetch fails. Zero is 15 s.
-	Stall time.Duration
-	slow  time.Duration // zero is slowTime
+	Stall         time.Duration
+	slow, prepare time.Duration // see [patience]
 
 	// MaxObject is the largest object that may be fetched, in bytes, in any
 	// commit of the history. A fetch with a larger one is refused before it
@@ -131,7 +131,8 @@ type Source struct {
 
 	// fetching is held by the one fetch that runs. It also guards following and beside.
 	fetching chan struct{}
-	beside   int64 // bytes of a store beside another one
+	beside   int64                // bytes of a store beside another one
+	talking  atomic.Pointer[pace] // of the last conversation; nil before the first
 	following
 }
 
@@ -149,12 +150,6 @@ func Open(cfg Config) (*Source, error) {
 func open(cfg Config) (*Source, error) {
 	if cfg.MaxFetch == 0 {
 		cfg.MaxFetch = defaultMaxFetch
-	}
-	if cfg.Stall == 0 {
-		cfg.Stall = defaultStall
-	}
-	if cfg.slow == 0 {
-		cfg.slow = slowTime
 	}
 	if cfg.MaxObject == 0 {
 		cfg.MaxObject = defaultMaxObject

@@ -4,6 +4,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,24 +21,40 @@ const (
 	defaultStall = 15 * time.Second
 	// slowTime is how long less than slowBytes may come: a server that sends a byte
 	// now and then is no better than one that is silent.
-	slowTime  = 10 * time.Minute
-	slowBytes = 64 << 10
+	slowTime  = time.Minute
+	slowBytes = 8 << 10
+	// prepareTime is how long a server may make up a pack. Until the pack begins it sends a
+	// few bytes each five seconds (uploadpack.keepAlive of Git), as large as the pack may be.
+	prepareTime = 10 * time.Minute
+	// leastTime is how long a fetch has to be under way before it can be said how it gets on.
+	leastTime = time.Second
 )
 
 // errStalled ends a conversation with a server that does not get on.
 var errStalled = errors.New("the connection was given up")
 
-// pace watches over the bytes of the connections of one session.
-type pace struct {
-	stall, slow time.Duration
-
-	mu      sync.Mutex
-	since   time.Time // when the window began
-	got     int64     // bytes since then
-	stalled error     // why a connection was given up; the first reason
+// patience is how long a server is waited for. The zero value is how long it is in operation.
+type patience struct {
+	stall, slow, prepare time.Duration
 }
 
-func newPace(stall, slow time.Duration) *pace { return &pace{stall: stall, slow: slow} }
+func (p patience) orDefaults() patience {
+	return patience{cmp.Or(p.stall, defaultStall), cmp.Or(p.slow, slowTime), cmp.Or(p.prepare, prepareTime)}
+}
+
+// pace watches over the bytes of the connections of one session.
+type pace struct {
+	patience
+
+	mu       sync.Mutex
+	conns    []net.Conn
+	prepares bool      // the server makes up a pack
+	since    time.Time // when the window began
+	got      int64     // bytes since then
+	stalled  error     // why a connection was given up; the first reason
+}
+
+func newPace(p patience) *pace { return &pace{patience: p.orDefaults()} }
 
 // dial connects, with every byte watched. It takes no longer than a stall.
 func (p *pace) dial(ctx context.Context, network, address string) (net.Conn, error) {
@@ -45,7 +62,22 @@ func (p *pace) dial(ctx context.Context, network, address string) (net.Conn, err
 	if err != nil {
 		return nil, err
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.conns = append(p.conns, conn)
 	return &pacedConn{conn, p}, nil
+}
+
+// asksForPack says that the server makes up a pack from now on, until isComing says that it
+// sends it.
+func (p *pace) asksForPack() { p.window(true) }
+
+func (p *pace) isComing() { p.window(false) }
+
+func (p *pace) window(prepares bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.prepares, p.since, p.got = prepares, time.Now(), 0
 }
 
 // count takes in bytes that came, and says why the connection is to be given up.
@@ -56,14 +88,32 @@ func (p *pace) count(n int, now time.Time) error {
 		p.since = now
 	}
 	p.got += int64(n)
-	switch {
-	case now.Sub(p.since) < p.slow:
+	switch long := now.Sub(p.since); {
+	case p.stalled != nil:
+		return p.stalled
+	case p.prepares && long >= p.prepare:
+		return p.giveUpLocked(fmt.Sprintf("the server prepared a pack for %s and sent nothing of it", p.prepare))
+	case p.prepares, long < p.slow:
 	case p.got < slowBytes:
 		return p.giveUpLocked(fmt.Sprintf("the server sent %d bytes in %s", p.got, p.slow))
 	default:
 		p.since, p.got = now, 0
 	}
 	return nil
+}
+
+// hurry gives the connections up now if the server does not get on.
+func (p *pace) hurry(now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	long := now.Sub(p.since)
+	if p.since.IsZero() || long < leastTime || !p.prepares && float64(p.got) >= slowBytes*long.Seconds()/p.slow.Seconds() {
+		return
+	}
+	p.giveUpLocked(fmt.Sprintf("the server sent %d bytes in %s, and is asked anew", p.got, long.Round(time.Second)))
+	for _, conn := range p.conns {
+		conn.Close()
+	}
 }
 
 func (p *pace) giveUpLocked(why string) error {

@@ -154,10 +154,118 @@ func TestFetchGivesUpOnATrickle(t *testing.T) {
 	checkMessage(t, err, `: fetch: the server sent \d+ bytes in 500ms: the connection was given up$`)
 }
 
+// TestFetchGivesUpOnAPackThatDoesNotCome: a server may prepare a pack for longer than it may send
+// next to nothing, but not for ever.
+func TestFetchGivesUpOnAPackThatDoesNotCome(t *testing.T) {
+	c := newClone(t)
+	c.commit("a", "1")
+	c.push()
+	srv := serve(t, c)
+	srv.intercept(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodPost {
+			return false
+		}
+		w.Header().Set("Content-Type", "application/x-git-upload-pack-result")
+		io.WriteString(w, "0008NAK\n")
+		for ticker := time.NewTicker(20 * time.Millisecond); r.Context().Err() == nil; <-ticker.C {
+			io.WriteString(w, "0005\x01") // as uploadpack.keepAlive has it
+			w.(http.Flusher).Flush()
+		}
+		return true
+	})
+	s := follow(t, Config{URL: srv.url(), Dir: t.TempDir(), Stall: time.Minute, slow: 10 * time.Millisecond, prepare: time.Second})
+	began := time.Now()
+	_, err := s.Fetch(t.Context())
+	checkMessage(t, err, `: fetch: .*the server prepared a pack for 1s and sent nothing of it: the connection was given up$`)
+	if took := time.Since(began); took < time.Second {
+		t.Errorf("given up after %s", took)
+	}
+}
+
+// TestHurryEndsAFetchThatDoesNotGetOn, and leaves others alone.
+func TestHurryEndsAFetchThatDoesNotGetOn(t *testing.T) {
+	c := newClone(t)
+	c.commit("a", "1")
+	want := c.push()
+	srv := serve(t, c)
+	var asked atomic.Int32
+	srv.intercept(func(w http.ResponseWriter, r *http.Request) bool {
+		if asked.Add(1) > 1 {
+			return false
+		}
+		w.Header().Set("Content-Type", "application/x-git-upload-pack-advertisement")
+		io.WriteString(w, "fff0")
+		for ticker := time.NewTicker(50 * time.Millisecond); r.Context().Err() == nil; <-ticker.C {
+			io.WriteString(w, "x")
+			w.(http.Flusher).Flush()
+		}
+		return true
+	})
+	s := follow(t, Config{URL: srv.url(), Dir: t.TempDir()})
+	s.Hurry() // nothing is under way
+	ended := make(chan error, 1)
+	go func() {
+		_, err := s.Fetch(t.Context())
+		ended <- err
+	}()
+	var err error
+	for waiting := true; waiting; {
+		select {
+		case err = <-ended:
+			waiting = false
+		case <-time.After(100 * time.Millisecond):
+			s.Hurry()
+		}
+	}
+	checkMessage(t, err, `: fetch: the server sent \d+ bytes in \d+s, and is asked anew: the connection was given up$`)
+	if got, err := s.Fetch(t.Context()); err != nil || got != want {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+// TestPaceInAHurry: what gets on is not given up.
+func TestPaceInAHurry(t *testing.T) {
+	begun := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		bytes    int
+		after    time.Duration
+		prepares bool
+		ends     bool
+	}{
+		"it has just begun":         {0, leastTime - 1, false, false},
+		"as much as it takes":       {slowBytes / 2, slowTime / 2, false, false},
+		"less":                      {slowBytes/2 - 1, slowTime / 2, false, true},
+		"much, and no pack":         {slowBytes, slowTime / 2, true, true},
+		"no pack, but it has begun": {0, leastTime - 1, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPace(patience{})
+			p.count(c.bytes, begun)
+			p.prepares = c.prepares
+			if p.hurry(begun.Add(c.after)); (p.stalled != nil) != c.ends {
+				t.Errorf("given up: %v", p.stalled)
+			}
+		})
+	}
+}
+
+// TestRetryAfter is a number of seconds or a date.
+func TestRetryAfter(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for header, want := range map[string]time.Duration{
+		"": 0, "soon": 0, "-5": 0, "30": 30 * time.Second, "99999999": maxAfter, "99999999999999999999": 0,
+		"Sun, 01 Mar 2026 12:02:00 GMT": 2 * time.Minute, "Sun, 01 Mar 2026 11:00:00 GMT": 0, "Mon, 02 Mar 2026 12:00:00 GMT": maxAfter,
+	} {
+		if got := afterOf(header, now); got != want {
+			t.Errorf("%q: got %s, want %s", header, got, want)
+		}
+	}
+}
+
 // TestPace: what counts as progress.
 func TestPace(t *testing.T) {
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	p := newPace(time.Second, time.Minute)
+	p := newPace(patience{})
 	for _, step := range []struct {
 		after time.Duration
 		bytes int

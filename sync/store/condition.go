@@ -5,6 +5,7 @@ package store
 
 import (
 	"database/sql"
+	"slices"
 	"time"
 )
 
@@ -13,7 +14,7 @@ import (
 type Condition struct {
 	// About is "git", or "commit " with a hash, "cluster " with a name, or "unit "
 	// with the path of one that was never released; or [AboutConfiguration],
-	// [AboutChange], [AboutState], [AboutForge] or [AboutWebhooks].
+	// [AboutChange], [AboutClock], [AboutState], [AboutForge] or [AboutWebhooks].
 	About string    `json:"about"`
 	Since time.Time `json:"since"`
 	Text  string    `json:"text"` // one line
@@ -25,6 +26,9 @@ const AboutConfiguration = "configuration"
 
 // AboutChange is about a changed configuration of the daemon that is not in force.
 const AboutChange = "changed configuration"
+
+// AboutClock is about a clock that was set. It blocks nothing.
+const AboutClock = "clock"
 
 // AboutState is about writes to the state that were lost.
 const AboutState = "state"
@@ -41,7 +45,7 @@ const (
 
 // Blocks says whether anything is not applied, or not as it should be, because of it.
 func (c Condition) Blocks() bool {
-	return c.About != AboutConfiguration && c.About != AboutForge && c.About != AboutWebhooks
+	return !slices.Contains([]string{AboutConfiguration, AboutClock, AboutForge, AboutWebhooks}, c.About)
 }
 
 // AboutCluster is what a condition of a cluster is about.

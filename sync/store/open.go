@@ -126,15 +126,18 @@ ALTER TABLE orders ADD COLUMN commit_to TEXT NOT NULL DEFAULT '';
 CREATE INDEX history_approved ON history (seq) WHERE kind = 'approved';
 `, `
 -- Rows of units say of what ran on a target which rollout made it good.
+`, `
+ALTER TABLE orders ADD COLUMN relative INTEGER NOT NULL DEFAULT 0;
 `}
 
-// The versions that brought the tables of orders and of rejections, the orders in force, and
-// the commit that a rollback goes to.
+// The versions that brought the tables of orders and of rejections, the orders in force, the
+// commit that a rollback goes to, and ends that move with the clock.
 const (
 	ordersSchema     = 7
 	rejectionsSchema = 9
 	standingSchema   = 10
 	commitToSchema   = 12
+	relativeSchema   = 14
 )
 
 // connect makes a pool of connections; none is opened before it is used. Whoever writes

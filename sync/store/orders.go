@@ -59,12 +59,16 @@ func (tx *Tx) GivenAs(o order.Order, key string) (seq int64, err error) {
 
 // requestOf is what two orders under one key must have in common.
 func requestOf(o order.Order) string {
-	return fmt.Sprintf("%q", []string{o.By, string(o.Verb), string(o.Scope.Unit), string(o.Scope.Target), o.Scope.Tenant, o.Scope.Wave, o.Reason, fmt.Sprint(stored(o.Until)), string(o.Digest), o.To})
+	until := fmt.Sprint(stored(o.Until))
+	if o.Relative { // a request that comes again comes later
+		until = o.Until.Sub(o.At).Round(time.Second).String()
+	}
+	return fmt.Sprintf("%q", []string{o.By, string(o.Verb), string(o.Scope.Unit), string(o.Scope.Target), o.Scope.Tenant, o.Scope.Wave, o.Reason, until, string(o.Digest), o.To})
 }
 
 func (tx *Tx) insertOrder(o *order.Order) (seq int64, err error) {
-	done, err := tx.tx.Exec(`INSERT INTO orders (at, by, verb, unit, target, tenant, wave, reason, until, digest, commit_to) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		stored(o.At), o.By, string(o.Verb), string(o.Scope.Unit), string(o.Scope.Target), o.Scope.Tenant, o.Scope.Wave, o.Reason, stored(o.Until), string(o.Digest), o.To)
+	done, err := tx.tx.Exec(`INSERT INTO orders (at, by, verb, unit, target, tenant, wave, reason, until, digest, commit_to, relative) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		stored(o.At), o.By, string(o.Verb), string(o.Scope.Unit), string(o.Scope.Target), o.Scope.Tenant, o.Scope.Wave, o.Reason, stored(o.Until), string(o.Digest), o.To, o.Relative)
 	if err == nil {
 		seq, err = done.LastInsertId()
 	}
@@ -120,7 +124,7 @@ func (s Reader) orders(standing bool) ([]order.Order, error) {
 		var o order.Order
 		var at, until stamp
 		err := rows.Scan(&o.Seq, &at, &o.By, (*string)(&o.Verb), (*string)(&o.Scope.Unit), (*string)(&o.Scope.Target), &o.Scope.Tenant, &o.Scope.Wave,
-			&o.Reason, &until, (*string)(&o.Digest), &o.To)
+			&o.Reason, &until, (*string)(&o.Digest), &o.To, &o.Relative)
 		o.At, o.Until = at.Time, until.Time
 		orders = append(orders, o)
 		return err
@@ -134,19 +138,25 @@ func (s Reader) orderColumns() (string, error) {
 		since int
 		text  string
 	}{
-		{commitToSchema, `tenant, wave, reason, until, digest, commit_to FROM orders WHERE standing = ?`},
-		{standingSchema, `tenant, wave, reason, until, digest, '' FROM orders WHERE standing = ?`},
+		{relativeSchema, `tenant, wave, reason, until, digest, commit_to, relative FROM orders WHERE standing = ?`},
+		{commitToSchema, `tenant, wave, reason, until, digest, commit_to, 0 FROM orders WHERE standing = ?`},
+		{standingSchema, `tenant, wave, reason, until, digest, '', 0 FROM orders WHERE standing = ?`},
 	} {
 		if ok, err := s.knows(columns.since); ok || err != nil {
 			return columns.text, err
 		}
 	}
-	return `'', '', reason, NULL, '', '' FROM orders WHERE 0 = ?`, nil
+	return `'', '', reason, NULL, '', '', 0 FROM orders WHERE 0 = ?`, nil
 }
 
 // PutInForce makes an order one of [Reader.Standing].
 func (tx *Tx) PutInForce(o *order.Order) error {
 	return tx.exec(`UPDATE orders SET standing = 1 WHERE seq = ?`, o.Seq)
+}
+
+// PutEnd moves the end of an order.
+func (tx *Tx) PutEnd(o *order.Order) error {
+	return tx.exec(`UPDATE orders SET until = ? WHERE seq = ?`, stored(o.Until), o.Seq)
 }
 
 // Inherit puts an order in force that was given to another daemon, and gives it its number.
