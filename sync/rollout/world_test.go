@@ -47,7 +47,8 @@ type world struct {
 	orphans map[object.UnitTarget]bool
 
 	judge  *judge
-	stored *judge // the judge as of the last time that the state was stored
+	step   time.Duration // by which the clock was set and that is not stored
+	stored *judge        // the judge as of the last time that the state was stored
 }
 
 // live is what a target really holds of a unit.
@@ -194,6 +195,7 @@ func (w *world) elapse(d time.Duration) {
 func (w *world) setClock(step time.Duration) {
 	w.now = w.now.Add(step)
 	w.state.Shift(step)
+	w.step += step
 }
 
 // fate of a bundle: what becomes of it wherever it goes, as long as nobody cures
@@ -357,6 +359,7 @@ func (w *world) save() {
 		delete(w.disk, path)
 	}
 	w.state.Stored()
+	w.step = 0
 	if !w.calm || w.passes%8 == 0 {
 		w.judge.disk(w)
 	}
@@ -376,6 +379,11 @@ func (w *world) restart() {
 	for path, row := range w.disk {
 		w.state.Units[path] = unmarshal(w.t, row)
 	}
+	if ahead := w.state.Latest().Sub(w.now); ahead > 0 { // the clock was set back since
+		w.state.Shift(-ahead)
+	}
+	w.judge.elapsed += max(0, w.step) // to the new process it is time that passed
+	w.step = 0
 	w.tamper(w.wrong.afterRestart)
 	offered, elapsed, objection := w.judge.offered, w.judge.elapsed, w.judge.objection
 	w.judge = w.stored.clone()
