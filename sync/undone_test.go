@@ -139,8 +139,7 @@ func testAnEmergencyFixStays(t *testing.T, w *world) {
 		if w.drift.Watch {
 			w.pass()
 		} else {
-			w.nextSweep()
-			w.now = w.now.Add(-9 * time.Minute) // before the soak is over
+			w.give(order.Order{Verb: order.Reconcile}) // a sweep before the soak is over
 		}
 		w.pass()
 	}
