@@ -112,7 +112,9 @@ func (d *Daemon) shift(step time.Duration, now time.Time) {
 	d.sweeps.timetable.Shift(step, now)
 	d.branch.next = d.branch.next.Add(step)
 	for name, due := range d.surveys.due {
-		d.surveys.due[name] = due.Add(step)
+		if !due.IsZero() {
+			d.surveys.due[name] = due.Add(step)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ package sync
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 	"sync/atomic"
@@ -67,5 +68,74 @@ func TestRetryWhileGitIsDown(t *testing.T) {
 		if err := <-over; err != nil {
 			t.Error(err)
 		}
+	})
+}
+
+// busyGit is a Git that asks to be left alone, or hangs until it is hurried.
+type busyGit struct {
+	noGit
+	after   time.Duration
+	hurried chan struct{} // closed by Hurry; nil: it answers
+}
+
+type leaveAlone time.Duration
+
+func (l leaveAlone) Error() string             { return "429" }
+func (l leaveAlone) RetryAfter() time.Duration { return time.Duration(l) }
+
+func (g *busyGit) Fetch(context.Context) (config.Commit, error) {
+	g.asked.Add(1)
+	if g.hurried != nil {
+		<-g.hurried
+	}
+	return "", fmt.Errorf("fetch: %w", leaveAlone(g.after))
+}
+
+func (g *busyGit) Hurry() {
+	if g.hurried != nil {
+		close(g.hurried)
+	}
+}
+
+// TestABusyGitIsLeftAlone for as long as it asks for, unless somebody wants it looked at now; and
+// that ends a look that hangs.
+func TestABusyGitIsLeftAlone(t *testing.T) {
+	for name, c := range map[string]struct{ after, next time.Duration }{
+		"longer than the pause between polls": {2 * time.Minute, 2 * time.Minute},
+		"shorter":                             {10 * time.Second, 10 * time.Second},
+		"not at all":                          {0, fetchRetry},
+	} {
+		t.Run(name, func(t *testing.T) {
+			git := &busyGit{after: c.after}
+			b := &branch{source: git, poll: 30 * time.Second, wake: func() {}}
+			b.newest(t.Context(), noon)
+			if due := b.due().Sub(noon); due != c.next {
+				t.Errorf("it is looked at after %s, want %s", due, c.next)
+			}
+			if _, ok := b.newest(t.Context(), noon.Add(c.next-1)); ok {
+				t.Error("it was looked at before")
+			}
+			b.again()
+			if _, ok := b.newest(t.Context(), noon.Add(1)); !ok || git.asked.Load() != 2 {
+				t.Errorf("it was looked at %d times, want once more", git.asked.Load())
+			}
+		})
+	}
+	t.Run("a look that hangs", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			git := &busyGit{hurried: make(chan struct{})}
+			b := &branch{source: git, poll: 30 * time.Second, wake: func() {}}
+			if answer, _ := b.newest(t.Context(), noon); answer.over {
+				t.Fatalf("it does not hang: %v", answer.err)
+			}
+			b.again()
+			synctest.Wait()
+			if answer, ok := b.newest(t.Context(), noon); !ok || !answer.over {
+				t.Errorf("it hangs still: %v", answer.err)
+			}
+			if due := b.due().Sub(noon); due != fetchRetry {
+				t.Errorf("it is looked at after %s, want %s", due, fetchRetry)
+			}
+		})
 	})
 }
