@@ -6,10 +6,12 @@
 package smallfile
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 )
 
 // How much of a file is read, in bytes. A kubeconfig has some KiB for each of its clusters.
@@ -18,12 +20,16 @@ const (
 	MostKubeconfig = 16 << 20
 )
 
-// Read returns the content of a file of at most Most bytes. An error is a [fs.PathError].
+// Read returns the content of a file of at most Most bytes. An error is a [fs.PathError]; one
+// that wraps [fs.ErrPermission] says who may not read what.
 func Read(name string) ([]byte, error) { return ReadUpTo(name, Most) }
 
 // ReadUpTo is [Read] with another bound.
 func ReadUpTo(name string, most int64) ([]byte, error) {
 	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: denied(name)}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -36,4 +42,21 @@ func ReadUpTo(name string, most int64) ([]byte, error) {
 		return nil, err
 	}
 	return content, nil
+}
+
+// denied says which file, or folder on the way to it, this process may not read.
+func denied(name string) error {
+	missing := "read"
+	for {
+		info, err := os.Stat(name)
+		if err == nil {
+			return fmt.Errorf("%w: swell runs as user %d, who may not %s %s with the mode %s: chown or chmod it; in a pod, set fsGroup",
+				fs.ErrPermission, os.Getuid(), missing, name, info.Mode())
+		}
+		parent := filepath.Dir(name)
+		if parent == name {
+			return err
+		}
+		name, missing = parent, "search"
+	}
 }

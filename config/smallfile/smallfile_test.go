@@ -5,10 +5,16 @@ package smallfile
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
+
+	"github.com/swell-sh/swell/config/exectest"
 )
 
 func TestRead(t *testing.T) {
@@ -30,6 +36,44 @@ func TestRead(t *testing.T) {
 		var path *fs.PathError
 		if (err == nil) != c.ok || c.ok && int64(len(content)) != c.size || !c.ok && !errors.As(err, &path) {
 			t.Errorf("of %d bytes: %d, %v", c.size, len(content), err)
+		}
+	}
+}
+
+// TestDenied: who may not read a file is told which one, or which folder on the way, and why.
+func TestDenied(t *testing.T) {
+	if name := os.Getenv("SMALLFILE_DENIED"); name != "" { // as another user
+		_, err := Read(name)
+		fmt.Println(errors.Is(err, fs.ErrPermission), err)
+		return
+	}
+	if os.Getuid() != 0 {
+		t.Skip("root alone becomes another user")
+	}
+	dir, err := os.MkdirTemp("", "denied") // others may search it, unlike what t.TempDir makes
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	binary := filepath.Join(dir, "test")
+	content, err := os.ReadFile(os.Args[0])
+	if err == nil {
+		err = errors.Join(os.Chmod(dir, 0o755), exectest.WriteProgram(binary, content), os.Mkdir(filepath.Join(dir, "closed"), 0o700),
+			os.WriteFile(filepath.Join(dir, "token"), nil, 0o600), os.WriteFile(filepath.Join(dir, "closed", "token"), nil, 0o644))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"token":        "read " + filepath.Join(dir, "token") + " with the mode -rw-------: chown or chmod it",
+		"closed/token": "search " + filepath.Join(dir, "closed") + " with the mode drwx------: chown or chmod it",
+	} {
+		cmd := exec.Command(binary, "-test.run", "^TestDenied$")
+		cmd.Dir, cmd.Env = dir, []string{"SMALLFILE_DENIED=" + filepath.Join(dir, name)}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		out, err := cmd.CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "true open ") || !strings.Contains(string(out), "swell runs as user 65534, who may not "+want) {
+			t.Errorf("%s: %v, %s", name, err, out)
 		}
 	}
 }
