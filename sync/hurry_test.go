@@ -116,6 +116,9 @@ func TestABusyGitIsLeftAlone(t *testing.T) {
 				t.Error("it was looked at before")
 			}
 			b.again()
+			if b.due().IsZero() {
+				t.Error("it is never looked at again")
+			}
 			if _, ok := b.newest(t.Context(), noon.Add(1)); !ok || git.asked.Load() != 2 {
 				t.Errorf("it was looked at %d times, want once more", git.asked.Load())
 			}
