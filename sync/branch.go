@@ -91,12 +91,14 @@ func (b *branch) answered(answer fetched, now time.Time) fetched {
 	b.looking = nil
 	if answer.err == nil {
 		b.failed = 0
-	} else if busy, ok := errors.AsType[busy](answer.err); ok && busy.RetryAfter() > 0 {
-		b.next = now.Add(max(busy.RetryAfter(), fetchRetry))
-	} else if pause := fetchRetry << min(b.failed, 10); pause < b.poll {
-		b.next = now.Add(pause)
-		b.failed++
+		return answer
 	}
+	pause := min(fetchRetry<<min(b.failed, 10), b.poll)
+	b.failed++
+	if busy, ok := errors.AsType[busy](answer.err); ok {
+		pause = max(pause, busy.RetryAfter())
+	}
+	b.next = now.Add(pause)
 	return answer
 }
 

@@ -34,13 +34,14 @@ const (
 )
 
 func newClock(wall func() time.Time, steady func() time.Duration) clock {
-	return clock{wall: wall, steady: steady, lastWall: wall().Round(0), lastSteady: steady()}
+	c := clock{wall: wall, steady: steady}
+	c.lastWall, c.lastSteady = c.read()
+	return c
 }
 
 // tick begins a pass: the time by the wall, and by how much it was set since the last one.
 func (c *clock) tick() (now time.Time, step time.Duration) {
-	wall, steady := c.wall(), c.steady()
-	now = wall.Round(0) // two times of one process would be compared by their steady part
+	now, steady := c.read()
 	if step = now.Sub(c.lastWall) - (steady - c.lastSteady); step.Abs() < leastStep {
 		step = 0
 	}
@@ -51,6 +52,22 @@ func (c *clock) tick() (now time.Time, step time.Duration) {
 	c.tell(step)
 	return now, step
 }
+
+// read reads both clocks at one moment, or nearly so: between two readings the process may have
+// to wait for a processor.
+func (c *clock) read() (wall time.Time, steady time.Duration) {
+	for range 5 {
+		before := c.steady()
+		wall = c.wall().Round(0) // two times of one process would be compared by their steady part
+		if steady = c.steady(); steady-before < leastStep/2 {
+			break
+		}
+	}
+	return wall, steady
+}
+
+// now is the time within a pass, by the wall as it was when the pass began.
+func (c *clock) now() time.Time { return c.lastWall.Add(c.steady() - c.lastSteady) }
 
 // tell has a step told of, if it is a large one.
 func (c *clock) tell(step time.Duration) {
@@ -84,14 +101,15 @@ func (d *Daemon) begin() Record {
 	now, step := d.clock.tick()
 	if step != 0 {
 		d.orders.shift(step, func(*order.Order) bool { return true })
-		d.shift(step, now)
+		d.sweeps.timetable.Shift(step, now)
+		d.shift(step)
 	}
 	return Record{At: now, Err: d.failed}
 }
 
 // openClock begins at what the state knows to be over, if it knows of anything: a clock that
-// shows an earlier time was set back since.
-func (d *Daemon) openClock() {
+// shows an earlier time was set back since. Orders in force were given before that.
+func (d *Daemon) openClock(inForce order.Standing) {
 	known := d.state.Latest()
 	if latest := d.sweeps.ledger.Latest(); latest.After(known) {
 		known = latest
@@ -100,16 +118,18 @@ func (d *Daemon) openClock() {
 	now := d.clock.lastWall
 	if ahead := known.Sub(now); !known.IsZero() && ahead >= leastStep {
 		d.clock.tell(-ahead)
-		d.orders.shift(-ahead, func(o *order.Order) bool { return o.At.After(now) }) // others were given by the clock as it is
-		d.shift(-ahead, now)
+		d.orders.shift(-ahead, func(o *order.Order) bool { // those that wait may have been given by the clock as it is
+			return o.At.After(now) || slices.ContainsFunc(inForce, func(known order.Order) bool { return known.Seq == o.Seq })
+		})
+		d.shift(-ahead)
 	}
 }
 
 // shift moves what waits for an amount of time by a step of the clock.
-func (d *Daemon) shift(step time.Duration, now time.Time) {
+func (d *Daemon) shift(step time.Duration) {
 	d.state.Shift(step)
 	d.sweeps.ledger.Shift(step)
-	d.sweeps.timetable.Shift(step, now)
+	d.informer.Shift(step)
 	d.branch.next = d.branch.next.Add(step)
 	for name, due := range d.surveys.due {
 		if !due.IsZero() {

@@ -107,16 +107,16 @@ func TestTheClockIsSet(t *testing.T) {
 				later = noon.Add(c.step)
 			}
 			d.orders.standing = order.Standing{
-				{Verb: order.Mask, At: noon, Until: noon.Add(time.Hour), Relative: true},
-				{Verb: order.Freeze, At: noon, Until: tomorrow},
-				{Verb: order.Pause, At: later, Until: later.Add(time.Hour), Relative: true},
+				{Seq: 1, Verb: order.Mask, At: noon.Add(-4 * time.Hour), Until: noon.Add(time.Hour), Relative: true},
+				{Seq: 2, Verb: order.Freeze, At: noon, Until: tomorrow},
+				{Seq: 3, Verb: order.Pause, At: later, Until: later.Add(time.Hour), Relative: true},
 			}
 			if !c.restart {
-				d.openClock()
+				d.openClock(nil)
 			}
 			clocks.wall = clocks.wall.Add(c.step)
 			if c.restart {
-				d.openClock()
+				d.openClock(d.orders.standing[:2])
 			}
 			r := d.begin()
 			since := func(t time.Time) time.Duration { return t.Sub(noon) }

@@ -181,7 +181,11 @@ func Open(options Options) (*Daemon, error) {
 	if err := d.openOrders(); err != nil {
 		return nil, err
 	}
-	d.openClock()
+	inForce, err := options.Store.Standing()
+	if err != nil {
+		return nil, err
+	}
+	d.openClock(inForce)
 	if err := d.openFleet(context.Background()); err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ import (
 
 // masked says why nothing may be written at a place; empty when it may.
 func (d *Daemon) masked(at object.UnitTarget) string {
-	return d.state.Masked(d.monorepo.wanted, at, d.Now())
+	return d.state.Masked(d.monorepo.wanted, at, d.clock.now())
 }
 
 // isMasked says whether all of a cluster is masked, by an order or by a document that names
@@ -34,7 +34,7 @@ func (d *Daemon) isMasked(cluster string) bool {
 		}
 	}
 	for _, o := range d.orders.standing {
-		if o.Verb == order.Mask && !o.Over(d.Now()) && o.Scope.HasCluster(cluster) {
+		if o.Verb == order.Mask && !o.Over(d.clock.now()) && o.Scope.HasCluster(cluster) {
 			return true
 		}
 	}

@@ -152,12 +152,12 @@ func (d *Daemon) start(ctx context.Context, r *Record, p *pass) {
 func (d *Daemon) report(r *Record, plan rollout.Plan) {
 	r.Next = earliest(d.branch.due(), earliest(d.nextSurvey(), earliest(d.nextSweep(), earliest(d.nextEnd(), plan.Wake))))
 	if len(r.Actions) > 0 {
-		r.Next = d.Now() // what was recorded may allow the next step
+		r.Next = r.At // what was recorded may allow the next step
 	}
 	if d.monorepo.snapshot != nil {
 		r.Commit, r.Monorepo = d.monorepo.snapshot.Commit, d.monorepo.name
 	}
-	r.Took = d.Now().Sub(r.At)
+	r.Took = d.clock.now().Sub(r.At)
 	r.log(d.Log)
 	d.checkCache()
 	if d.Observe != nil {

@@ -19,7 +19,7 @@ func (p *pass) recordEnded() error { return p.record(p.in.jobs) }
 
 func (p *pass) record(jobs []*executor.Job) error {
 	var anew []store.Entry
-	now := p.Now()
+	now := p.clock.now()
 	for _, j := range jobs {
 		others, err := p.recordJob(j, now)
 		if err != nil {

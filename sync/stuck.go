@@ -25,7 +25,7 @@ func (d *Daemon) freesPods(j *executor.Job) (frees bool, spares string) {
 	if why := d.masked(j.Place()); why != "" {
 		return false, why
 	}
-	if why := d.state.Paused(d.monorepo.wanted, j.Place(), d.Now()); why != "" {
+	if why := d.state.Paused(d.monorepo.wanted, j.Place(), d.clock.now()); why != "" {
 		return false, why
 	}
 	return j.Why != rollout.WhyRetry || d.sweeps.modes.Of(j.Unit, j.Target) == config.DriftCorrect, ""

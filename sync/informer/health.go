@@ -173,3 +173,19 @@ func (in *Informer) enqueueLocked(at object.UnitTarget) {
 		time.AfterFunc(wakePause, in.wake)
 	}
 }
+
+// Shift moves the times that passes named, after the clock was set.
+func (in *Informer) Shift(step time.Duration) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for target, s := range in.subscriptions {
+		s.begun = s.begun.Add(step)
+		in.subscriptions[target] = s
+	}
+	for k, until := range in.refused {
+		in.refused[k] = until.Add(step)
+	}
+	for _, w := range in.watches {
+		w.used = w.used.Add(step)
+	}
+}

@@ -133,7 +133,7 @@ func ParseAmount(text string) (time.Duration, error) {
 	if days, ok := strings.CutSuffix(text, "d"); ok {
 		var n int
 		n, err = strconv.Atoi(days)
-		d = time.Duration(min(n, maxDays+1)) * 24 * time.Hour
+		d = time.Duration(min(max(n, 0), maxDays+1)) * 24 * time.Hour
 	}
 	if err != nil || d < time.Second || d > maxDays*24*time.Hour {
 		return 0, fmt.Errorf("want a duration like 90m, 2h30m or 7d, from 1s to %dd", maxDays)

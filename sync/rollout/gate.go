@@ -165,7 +165,7 @@ func refuses(gate *config.ApprovalGate, o *order.Order, authors []string, now ti
 		return fmt.Sprintf("%s approved it, and is an author of what it brings", o.By)
 	case len(gate.By) > 0 && !slices.Contains(gate.By, o.By):
 		return fmt.Sprintf("%s approved it, and may not", o.By)
-	case !now.Before(o.At.Add(gate.Expires)):
+	case !o.Relative && !now.Before(o.At.Add(gate.Expires)), o.Relative && o.Over(now):
 		return fmt.Sprintf("the approval of %s expired after %s", o.By, gate.Expires)
 	}
 	return ""

@@ -55,6 +55,7 @@ func (s *Source) receive(ctx context.Context, session *conversation, refs *packp
 	if _, err := io.Copy(f, &awaited{demultiplexed(req, sized), session.pace.isComing}); err != nil {
 		return fmt.Errorf("download: %w", cause(ctx, err))
 	}
+	session.pace.isOver()
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return err
 	}

@@ -74,6 +74,13 @@ func (p *pace) asksForPack() { p.window(true) }
 
 func (p *pace) isComing() { p.window(false) }
 
+// isOver says that all has come: what is left is work on this machine.
+func (p *pace) isOver() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.conns, p.since = nil, time.Time{}
+}
+
 func (p *pace) window(prepares bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -89,8 +96,6 @@ func (p *pace) count(n int, now time.Time) error {
 	}
 	p.got += int64(n)
 	switch long := now.Sub(p.since); {
-	case p.stalled != nil:
-		return p.stalled
 	case p.prepares && long >= p.prepare:
 		return p.giveUpLocked(fmt.Sprintf("the server prepared a pack for %s and sent nothing of it", p.prepare))
 	case p.prepares, long < p.slow:
@@ -102,12 +107,13 @@ func (p *pace) count(n int, now time.Time) error {
 	return nil
 }
 
-// hurry gives the connections up now if the server does not get on.
+// hurry gives the connections up now if the server does not get on. One that prepares a pack has
+// a minute first: asked anew, it begins anew.
 func (p *pace) hurry(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	long := now.Sub(p.since)
-	if p.since.IsZero() || long < leastTime || !p.prepares && float64(p.got) >= slowBytes*long.Seconds()/p.slow.Seconds() {
+	if p.since.IsZero() || p.prepares && long < p.slow || long < leastTime || !p.prepares && float64(p.got) >= slowBytes*long.Seconds()/p.slow.Seconds() {
 		return
 	}
 	p.giveUpLocked(fmt.Sprintf("the server sent %d bytes in %s, and is asked anew", p.got, long.Round(time.Second)))

@@ -235,7 +235,8 @@ func TestPaceInAHurry(t *testing.T) {
 		"it has just begun":         {0, leastTime - 1, false, false},
 		"as much as it takes":       {slowBytes / 2, slowTime / 2, false, false},
 		"less":                      {slowBytes/2 - 1, slowTime / 2, false, true},
-		"much, and no pack":         {slowBytes, slowTime / 2, true, true},
+		"much, and no pack":         {slowBytes, slowTime, true, true},
+		"a pack that is prepared":   {0, slowTime - 1, true, false},
 		"no pack, but it has begun": {0, leastTime - 1, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
