@@ -24,6 +24,11 @@ type twoClocks struct {
 	steady time.Duration
 }
 
+// still is a clock that does not go on.
+func still(now time.Time) clock {
+	return newClock(func() time.Time { return now }, func() time.Duration { return 0 })
+}
+
 func (c *twoClocks) pass(d time.Duration) { c.wall, c.steady = c.wall.Add(d), c.steady+d }
 
 // TestClock: a step is what the wall went on more, or less, than the steady clock.

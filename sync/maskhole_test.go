@@ -24,7 +24,7 @@ import (
 // deletes nothing there, although the planner wants it.
 func TestMaskHoldsWhateverIsPlanned(t *testing.T) {
 	now := time.Now()
-	d := &Daemon{Options: Options{Now: func() time.Time { return now }}, state: &rollout.State{}}
+	d := &Daemon{clock: still(now), state: &rollout.State{}}
 	d.monorepo.wanted = &rollout.Wanted{Held: "nothing was fetched yet", Standing: order.Standing{
 		{Verb: order.Mask, Scope: order.Scope{Unit: "shop", Target: "dev"}, By: "ann", Reason: "by hand"},
 		{Verb: order.Mask, Scope: order.Scope{Target: "old"}, By: "ann", Until: now},
@@ -85,7 +85,7 @@ func TestMaskStopsWhatWrites(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &Daemon{Options: Options{Now: time.Now}, state: &rollout.State{}, executor: executor.New(make(chan struct{}, 1)), fleet: f}
+	d := &Daemon{clock: still(time.Now()), state: &rollout.State{}, executor: executor.New(make(chan struct{}, 1)), fleet: f}
 	d.monorepo.wanted = &rollout.Wanted{Standing: order.Standing{{Verb: order.Mask, Scope: order.Scope{Target: "dev"}, By: "ann"}}}
 	e := []store.Entry{{ID: object.ID{Kind: "ConfigMap", Name: "x"}, UID: "u"}}
 	stops := map[*executor.Job]bool{

@@ -74,7 +74,7 @@ func (p *pace) asksForPack() { p.window(true) }
 
 func (p *pace) isComing() { p.window(false) }
 
-// isOver says that all has come: what is left is work on this machine.
+// isOver says that all has come: the rest is work on this machine.
 func (p *pace) isOver() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -112,8 +112,12 @@ func (p *pace) count(n int, now time.Time) error {
 func (p *pace) hurry(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	long := now.Sub(p.since)
-	if p.since.IsZero() || p.prepares && long < p.slow || long < leastTime || !p.prepares && float64(p.got) >= slowBytes*long.Seconds()/p.slow.Seconds() {
+	long, least := now.Sub(p.since), leastTime
+	if p.prepares {
+		least = p.slow
+	}
+	getsOn := !p.prepares && float64(p.got) >= slowBytes*long.Seconds()/p.slow.Seconds()
+	if p.since.IsZero() || long < least || getsOn {
 		return
 	}
 	p.giveUpLocked(fmt.Sprintf("the server sent %d bytes in %s, and is asked anew", p.got, long.Round(time.Second)))
