@@ -78,7 +78,7 @@ func (c *clock) tell(step time.Duration) {
 
 // until is how long it is until a time that the last pass named.
 func (c *clock) until(due time.Time) time.Duration {
-	return due.Sub(c.lastWall) - (c.steady() - c.lastSteady)
+	return due.Sub(c.now())
 }
 
 // condition tells of a clock that was set lately; empty when none was.
