@@ -50,8 +50,8 @@ func denied(name string) error {
 	for {
 		info, err := os.Stat(name)
 		if err == nil {
-			return fmt.Errorf("%w: swell runs as user %d, who may not %s %s with the mode %s: chown or chmod it; in a pod, set fsGroup",
-				fs.ErrPermission, os.Getuid(), missing, name, info.Mode())
+			return fmt.Errorf("%w: the user of swell may not %s %s with the mode %s: chown or chmod it; in a pod, set fsGroup",
+				fs.ErrPermission, missing, name, info.Mode())
 		}
 		parent := filepath.Dir(name)
 		if parent == name {

@@ -72,7 +72,7 @@ func TestDenied(t *testing.T) {
 		cmd.Dir, cmd.Env = dir, []string{"SMALLFILE_DENIED=" + filepath.Join(dir, name)}
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 		out, err := cmd.CombinedOutput()
-		want = "swell runs as user 65534, who may not " + want
+		want = "the user of swell may not " + want
 		if err != nil || !strings.Contains(string(out), "true open ") || !strings.Contains(string(out), want) {
 			t.Errorf("%s: %v, %s", name, err, out)
 		}

@@ -166,6 +166,7 @@ func (p *pass) write(u *Unit, name config.TargetName, t *Target, w waves) bool {
 		p.wakeAt(until)
 		return false
 	}
+	unasked := a.Why == WhyRollback && !t.inChange()
 	if t.TriedAt.IsZero() { // what went wrong before was about something else
 		t.forgive(p.now)
 		t.TriedAt = p.now
@@ -173,7 +174,9 @@ func (p *pass) write(u *Unit, name config.TargetName, t *Target, w waves) bool {
 	if u.Rollout.Status == Progressing || t.Owes {
 		t.Touched = true
 	}
-	t.Dirty = true
+	if t.Dirty = true; unasked && t.inChange() {
+		p.take(u, name)
+	}
 	p.state.touch(u.Path)
 	p.open(u, name)
 	p.plan.Actions = append(p.plan.Actions, a)
@@ -239,7 +242,10 @@ func (p *pass) correct(u *Unit, name config.TargetName, t *Target) bool {
 	if p.early(u, name, t) {
 		return false
 	}
-	t.Dirty = true
+	unasked := !t.inChange()
+	if t.Dirty = true; unasked && t.inChange() {
+		p.take(u, name)
+	}
 	u.restless = true // from the next Decide on it is a write like any other
 	p.state.touch(u.Path)
 	p.open(u, name)

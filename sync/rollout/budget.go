@@ -154,25 +154,30 @@ func someUnits(paths []config.UnitPath) string {
 }
 
 // full says why a budget lets no further target of the unit be changed now; empty when
-// there is room, or when units in change wait for the unit. What is asked for is counted.
+// there is room, or when units in change wait for the unit. What is asked for is counted;
+// what it waits for has its turn in the next Decide.
 func (p *pass) full(u *Unit, name config.TargetName) string {
 	if !p.bounds.Release.Budget.Counts() {
 		return ""
 	}
 	text := p.isFull(u, name)
 	if text == "" {
-		c := p.count()
-		if !c.inFlight[u.Path] {
-			c.inFlight[u.Path] = true
-			p.seekFor(u)
-		}
-		c.onTarget[name]++
+		p.take(u, name)
 	}
-	u.crowded, p.refused = u.crowded || text != "", p.refused || text != ""
+	u.crowded = u.crowded || text != ""
 	if !u.Targets[name].TriedAt.IsZero() { // what is tried again is not counted after this Decide
 		u.restless, p.uncounted = true, true
 	}
 	return text
+}
+
+// take counts a target of the unit that comes to be in change.
+func (p *pass) take(u *Unit, name config.TargetName) {
+	if p.bounds.Release.Budget.Counts() {
+		c := p.count()
+		c.inFlight[u.Path] = true
+		c.onTarget[name]++
+	}
 }
 
 // isFull is [pass.full] that counts nothing.

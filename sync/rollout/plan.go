@@ -226,8 +226,6 @@ type pass struct {
 	proves map[object.UnitTarget]bool
 	// uncounted says that counts has something that is not in change.
 	uncounted bool
-	// refused says that a unit got no room in a budget.
-	refused bool
 
 	// dependents are the units that must leave a target before another, made
 	// when they are first asked for.

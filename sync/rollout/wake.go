@@ -65,7 +65,6 @@ func (p *pass) recount(paths []config.UnitPath) []config.UnitPath {
 		room = was.inFlight == nil || !maps.Equal(c.inFlight, was.inFlight) || b.UnitsPerTarget > 0 && !maps.Equal(c.onTarget, was.onTarget)
 		p.seekAll()
 		room = room || !maps.Equal(p.sought, p.state.common.sought)
-		p.state.common.sought = maps.Clone(p.sought)
 	}
 	if !all && !room {
 		return paths
@@ -81,29 +80,55 @@ func (p *pass) recount(paths []config.UnitPath) []config.UnitPath {
 			p.others = earlier(p.others, u.wake)
 		}
 	}
-	p.counts = nil
+	if p.counts = nil; p.bounds.Release.Budget.Counts() {
+		p.seekAll() // before anything is asked for
+		p.state.common.sought = p.sought
+	}
 	slices.Sort(paths)
 	return slices.Compact(paths)
 }
 
-// keepCounts keeps the counts that the next Decide compares its own with. Where a unit was
-// refused room that another one has given up since, in this Decide, the next one comes at once.
+// keepCounts keeps the counts that the next Decide compares its own with. Where units wait
+// for room that another one has given up since these were counted, or one has taken room that
+// waits for others, the next Decide comes at once and looks at them.
 func (p *pass) keepCounts() {
-	used := p.counts
+	used, sought := p.counts, p.sought
 	p.state.common.counts, p.counts = counts{}, nil
-	if !p.bounds.Release.Budget.Counts() || p.uncounted {
+	if used == nil || p.uncounted {
 		return
 	}
 	left := p.count()
-	if p.refused && used != nil && !used.equal(left) {
+	p.seekAll()
+	if p.state.waitsForBudget() && (used.exceed(left) || !maps.Equal(sought, p.sought)) {
 		p.plan.Wake = earlier(p.plan.Wake, p.now)
 		return
 	}
 	p.state.common.counts = *left
 }
 
-func (c *counts) equal(other *counts) bool {
-	return maps.Equal(c.inFlight, other.inFlight) && maps.Equal(c.onTarget, other.onTarget)
+// exceed says that the counts have something in change that the others have not.
+func (c *counts) exceed(others *counts) bool {
+	for path := range c.inFlight {
+		if !others.inFlight[path] {
+			return true
+		}
+	}
+	for name, n := range c.onTarget {
+		if n > others.onTarget[name] {
+			return true
+		}
+	}
+	return false
+}
+
+// waitsForBudget says that a unit waits for room in a budget.
+func (s *State) waitsForBudget() bool {
+	for _, u := range s.Units {
+		if u.crowded {
+			return true
+		}
+	}
+	return false
 }
 
 // concerned are the units of which the commit wants something new, and those that are to
