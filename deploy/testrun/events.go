@@ -101,18 +101,36 @@ func (o *outcome) explain() string {
 	var b strings.Builder
 	for _, test := range o.failures {
 		if output := o.output[test]; output != nil {
-			b.WriteString(lastLines(output.String(), maxOutput))
+			b.WriteString(telling(output.String()))
 		}
 	}
 	if output := o.output[""]; output != nil && !o.onlyVerdict() {
-		b.WriteString(lastLines(output.String(), maxOutput))
+		b.WriteString(telling(output.String()))
 	}
 	if b.Len() == 0 { // a test that was under way when the process ended
 		for test, output := range o.output {
-			b.WriteString(test + ":\n" + lastLines(output.String(), maxOutput))
+			b.WriteString(test + ":\n" + telling(output.String()))
 		}
 	}
 	return b.String()
+}
+
+// telling are the lines that say why a test failed: the last ones or, of a panic and of a deadline,
+// the first ones and the goroutines that run tests, as the last of all goroutines says nothing.
+func telling(output string) string {
+	start := strings.Index("\n"+output, "\npanic: ")
+	if start < 0 {
+		return lastLines(output, maxOutput)
+	}
+	blocks := strings.Split(output[start:], "\n\n")
+	var b strings.Builder
+	for i, block := range blocks {
+		if i < 2 || strings.Contains(block, "_test.go:") {
+			b.WriteString(block + "\n\n")
+		}
+	}
+	lines := strings.SplitAfterN(b.String(), "\n", 2*maxOutput+1)
+	return lastLines(output[:start], maxOutput/2) + strings.Join(lines[:min(len(lines), 2*maxOutput)], "")
 }
 
 // onlyVerdict says that what no test output is the usual last line, FAIL.

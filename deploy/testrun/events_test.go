@@ -4,6 +4,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -94,6 +95,24 @@ func TestPanicIsShown(t *testing.T) {
 	res, _ := execute(t, panicking)
 	if text := res.explain(); !res.isFailed || !strings.Contains(text, "out of words") || !strings.Contains(text, "played_test.go:5") {
 		t.Errorf("failed %t:\n%s", res.isFailed, text)
+	}
+}
+
+func TestTellingOfADeadline(t *testing.T) {
+	var dump strings.Builder
+	fmt.Fprint(&dump, "said before\npanic: test timed out after 30m0s\n\trunning tests:\n\t\tTestStuck (29m1s)\n\ngoroutine 1 [running]:\ntesting.(*M).startAlarm\n\n")
+	for i := range 100 {
+		fmt.Fprintf(&dump, "goroutine %d [select]:\nnet/http.readLoop\n\t/http.go:1\n\n", 2+i)
+	}
+	fmt.Fprint(&dump, "goroutine 300 [select]:\nstuck\n\t/stuck_test.go:7\n\n", "goroutine 301 [select]:\nlast\n\t/last.go:7\n")
+	text := telling(dump.String())
+	for _, want := range []string{"said before\n", "\t\tTestStuck (29m1s)\n", "stuck_test.go:7\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "readLoop") || strings.Contains(text, "last.go") {
+		t.Errorf("it tells of other goroutines:\n%s", text)
 	}
 }
 
