@@ -237,6 +237,7 @@ func (p *pass) resume(u *Unit) {
 	r.Status, r.Stalled, r.Silence, r.Failure, r.FinishedAt = Progressing, false, false, "", time.Time{}
 	p.state.touch(u.Path)
 	p.note(u, "", "resumed", "")
+	p.reopen(u) // for what caught up while it was held
 	for p.step(u) {
 		p.state.touch(u.Path)
 	}
