@@ -33,23 +33,25 @@ type judge struct {
 
 	memory     // of the state that is talked to
 	holders    map[int]map[string]string
-	allowed    map[deletion]bool        // approved deletions
-	places     map[place]*held          // what each place holds
-	causes     map[string]string        // why a unit's release may fail, by its path
-	inForce    map[int]*commit          // the commit that a process said it works with
-	known      map[int]*commit          // the last one that a process fetched
-	deleted    map[string]int           // unapproved deletions by commit, unit and target
-	made       map[place]int            // objects that were new, ever
-	failed     map[string]string        // what was rolled back, since somebody said to try again, and of which unit
-	turnedBack map[string]*unit         // what was rolled back last
-	first      map[int]*commit          // that a process fetched, as long as it has seen no other
-	blind      map[int]time.Duration    // when a process fetched first that had gone on without
-	lineage    map[int]int              // of the state that a process works with
-	generation int                      // of the state that is talked to, see lineage
-	lineages   int                      // how many there were
-	renewed    map[string]time.Time     // the Lease of each cluster, by its identity
-	holder     string                   // of the Lease that a call is about, before it is served
-	handedOver map[string]time.Duration // when the Lease of each cluster last had a new holder
+	allowed    map[deletion]bool           // approved deletions
+	places     map[place]*held             // what each place holds
+	causes     map[string]string           // why a unit's release may fail, by its path
+	inForce    map[int]*commit             // the commit that a process said it works with
+	known      map[int]*commit             // the last one that a process fetched
+	deleted    map[string]int              // unapproved deletions by commit, unit and target
+	made       map[place]int               // objects that were new, ever
+	failed     map[string]string           // what was rolled back, since somebody said to try again, and of which unit
+	turnedBack map[string]*unit            // what was rolled back last
+	first      map[int]*commit             // that a process fetched, as long as it has seen no other
+	blind      map[int]time.Duration       // when a process fetched first that had gone on without
+	lineage    map[int]int                 // of the state that a process works with
+	generation int                         // of the state that is talked to, see lineage
+	lineages   int                         // how many there were
+	renewed    map[string]time.Time        // the Lease of each cluster, by its identity
+	holder     string                      // of the Lease that a call is about, before it is served
+	carried    string                      // by that Lease: orders
+	handedOver map[string]time.Duration    // when the Lease of each cluster last had a new holder
+	left       map[int]map[string][]*given // the orders that the Lease of each cluster carried when a second daemon read it
 
 	inventory   []store.Entry
 	inventoryOf [2]int // process and its commits
@@ -132,7 +134,8 @@ type view struct {
 }
 
 func newJudge(w *world) *judge {
-	return &judge{world: w, memory: newMemory(), holders: map[int]map[string]string{}, handedOver: map[string]time.Duration{}, allowed: map[deletion]bool{}, places: map[place]*held{}, causes: map[string]string{},
+	return &judge{world: w, memory: newMemory(), holders: map[int]map[string]string{}, handedOver: map[string]time.Duration{},
+		left: map[int]map[string][]*given{}, allowed: map[deletion]bool{}, places: map[place]*held{}, causes: map[string]string{},
 		inForce: map[int]*commit{}, known: map[int]*commit{}, deleted: map[string]int{}, made: map[place]int{}, failed: map[string]string{}, first: map[int]*commit{}, blind: map[int]time.Duration{}, lineage: map[int]int{}, renewed: map[string]time.Time{}, units: map[string]view{},
 		turnedBack: map[string]*unit{}, maskEnded: map[place]time.Duration{}, ran: map[place]string{}, wentBack: map[string]time.Duration{}}
 }
@@ -148,7 +151,8 @@ func (j *judge) objectf(rule, format string, args ...any) {
 // before looks at a call that the cluster is about to serve.
 func (j *judge) before(c *call) {
 	if c.isLease() {
-		j.holder = j.world.clusters[c.cluster].holder()
+		lease := j.world.clusters[c.cluster]
+		j.holder, j.carried = lease.holder(), lease.carried()
 	}
 	if c.isLease() || !c.writes() {
 		return
@@ -177,6 +181,9 @@ func (j *judge) before(c *call) {
 
 // after takes in what the cluster did.
 func (j *judge) after(c *call, code int) {
+	if c.isLease() && code < 300 {
+		j.leftTo(c)
+	}
 	if c.isLease() && code < 300 && c.method != http.MethodGet {
 		j.takesOver(c, j.holder)
 		var lease struct {
@@ -259,6 +266,9 @@ func (j *judge) takenOver(p *process) {
 	j.anew()
 	j.generation = j.lineage[p.number]
 	j.isOlder, j.memory, j.units = true, p.disk.memory, map[string]view{}
+	for _, name := range sorted(j.left[p.number]) {
+		j.areLeft(name, j.left[p.number][name])
+	}
 }
 
 func (j *judge) older(s saved) {

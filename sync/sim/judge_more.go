@@ -22,7 +22,8 @@ func (j *judge) again(t rollout.Transition) {
 		j.objectf("what failed is not tried again", "%s of commit %s is rolled back for the second time", t.Unit, t.Commit.Short())
 	}
 	for _, at := range j.world.targets(c.unit(string(t.Unit))) {
-		if is := j.ran[place{string(t.Unit), at.name}]; is == nameOf(c.unit(string(t.Unit)).objects(at)) {
+		ran := j.ran[place{string(t.Unit), at.name}]
+		if ran == "" && j.lineages > 0 || ran == nameOf(c.unit(string(t.Unit)).objects(at)) {
 			return // where it failed it may be what is good, and is not put away
 		}
 	}

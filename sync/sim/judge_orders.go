@@ -4,6 +4,7 @@
 package sim
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -30,8 +31,9 @@ type given struct {
 	endedAt time.Duration  // when
 	waited  int            // passes that were told while it was not taken
 	dirty   map[place]bool // where a write was under way when it was taken
-	// inherited says that a Lease carried it from another state.
-	inherited bool
+	// inherited says that a Lease carried it from another state, and left that no pass has told
+	// of it yet: it keeps writes back, and nothing in the state.
+	inherited, left bool
 }
 
 // stands says that the order is one that stands, and that nobody has ended it.
@@ -82,7 +84,14 @@ func (j *judge) endOrder(g *given) { g.ended, g.endedAt = true, j.elapsed }
 
 // endOver ends the orders whose time is over.
 func (j *judge) endOver() {
-	for _, g := range j.given {
+	given := j.given
+	if second := j.world.rival; second != nil {
+		given = slices.Concat(given, second.disk.memory.given)
+		for _, left := range j.left[second.number] {
+			given = slices.Concat(given, left)
+		}
+	}
+	for _, g := range given {
 		if g.stands() && g.Over(j.world.now()) {
 			j.endOrder(g)
 		}
@@ -159,6 +168,69 @@ func (j *judge) inherits(t rollout.Transition) {
 		g.Until, _ = time.Parse(time.RFC3339, until)
 	}
 	j.given = append(j.given, g)
+}
+
+// leftTo takes in what the Lease carries that a process reads. That is in force in its cluster
+// once the process has the Lease, also where its state does not know it.
+func (j *judge) leftTo(c *call) {
+	if j.holder == j.holders[c.process.number][c.cluster] {
+		return
+	}
+	left := j.ordersIn(c.cluster)
+	if c.process != j.world.rival {
+		j.areLeft(c.cluster, left)
+		return
+	}
+	if j.left[c.process.number] == nil {
+		j.left[c.process.number] = map[string][]*given{}
+	}
+	j.left[c.process.number][c.cluster] = left
+}
+
+// ordersIn are those that the Lease of a cluster carried before the call under way. They are
+// about that cluster alone.
+func (j *judge) ordersIn(cluster string) (left []*given) {
+	if j.carried == "" {
+		return nil
+	}
+	var orders []order.Order
+	if err := json.Unmarshal([]byte(j.carried), &orders); err != nil {
+		j.objectf("state", "the Lease of %s: %v", cluster, err)
+	}
+	for _, o := range orders {
+		switch {
+		case o.Scope.Target == "":
+			o.Scope.Target = config.TargetName(cluster)
+		case o.Scope.Target.Cluster() != cluster:
+			continue
+		}
+		g := &given{Order: o, tag: o.Reason, at: j.elapsed, takenAt: j.elapsed}
+		g.taken, g.heard, g.inherited, g.left = true, true, true, true
+		left = append(left, g)
+	}
+	return left
+}
+
+// areLeft has the orders in force that the Lease of a cluster carried when it was last read,
+// and no others of those that it carried before.
+func (j *judge) areLeft(cluster string, left []*given) {
+	j.given = slices.DeleteFunc(j.given, func(g *given) bool { return g.left && g.Scope.Target.Cluster() == cluster && !g.ended })
+	for _, g := range left {
+		j.isLeft(g)
+	}
+}
+
+// isLeft has an order in force that a Lease carried, unless the state knows what became of it.
+func (j *judge) isLeft(g *given) {
+	isKnown := func(known *given) bool {
+		return known.tag == g.tag || known.inherited && strings.Contains(known.tag, g.tag)
+	}
+	if slices.ContainsFunc(j.given, isKnown) {
+		return
+	}
+	g.dirty = j.dirtyNow()
+	j.given = append(j.given, g)
+	j.world.stats.situation("a Lease leaves an order")
 }
 
 // carriedOut: no order was carried out twice.

@@ -142,7 +142,7 @@ func (j *judge) begins(p *process, before, next map[string]*row) {
 func (j *judge) begun(p *process, at place, r *row, t *rowTarget) {
 	for _, g := range j.given {
 		for verb, rule := range map[order.Verb]string{order.Pause: "what is paused is not written", order.Freeze: "nothing starts where it is frozen"} {
-			if g.holds(verb, at, p) && g.taken && g.takenAt < j.elapsed {
+			if g.holds(verb, at, p) && g.taken && !g.left && g.takenAt < j.elapsed {
 				j.objectf(rule, "%v begins in spite of %s", at, g)
 			}
 		}

@@ -124,3 +124,11 @@ func (c *cluster) holder() (holder string) {
 	})
 	return holder
 }
+
+// carried are the orders that the Lease carries, as JSON.
+func (c *cluster) carried() (orders string) {
+	c.Look("coordination.k8s.io", "leases", func(o simulator.Object) {
+		orders = o.GetAnnotations()[config.AnnotationOrders]
+	})
+	return orders
+}
