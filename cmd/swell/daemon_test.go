@@ -116,7 +116,7 @@ func stageOn(t *testing.T, dir, access string, configs map[string]*rest.Config) 
 	t.Helper()
 	s := &stage{T: t, clusters: map[string]*demo.Live{}, config: filepath.Join(dir, "daemon.yaml")}
 	var err error
-	if s.repo, err = demo.NewRepository(t.Context(), dir); err != nil {
+	if s.repo, err = demo.NewRepository(t.Context(), dir, demo.Audience); err != nil {
 		t.Fatal(err)
 	}
 	// Nothing that these tests release is ill. What is late on a slow machine is not.

@@ -36,7 +36,7 @@ func watchDaemon(t *testing.T) *watched {
 	t.Helper()
 	d := &watched{T: t, dir: t.TempDir(), lines: make(chan string, 10000)}
 	var err error
-	if d.repo, err = demo.NewRepository(t.Context(), filepath.Join(d.dir, "made")); err != nil {
+	if d.repo, err = demo.NewRepository(t.Context(), filepath.Join(d.dir, "made"), demo.Audience); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.repo.Push(t.Context(), "The example"); err != nil {

@@ -6,6 +6,7 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,6 +31,8 @@ type Settings struct {
 	Contexts   []string // one for each of Clusters
 	Keep       bool     // after the story, everything runs until ctx ends
 	Live       bool     // out is a terminal, on which a picture can be drawn again and again
+
+	Timeout time.Duration // of waves; zero: 15 s, the patience of an audience
 }
 
 // Run sets the stage, tells the story and clears up.
@@ -46,11 +49,12 @@ func run(ctx context.Context, out io.Writer, set Settings, scenes []scene) error
 		return err
 	}
 	defer clusters.Stop()
-	repo, err := NewRepository(ctx, set.Dir)
+	timeout := cmp.Or(set.Timeout, Audience)
+	repo, err := NewRepository(ctx, set.Dir, timeout)
 	if err != nil {
 		return err
 	}
-	s := &story{narrator: say, repo: repo, clusters: map[string]*Live{}, site: newSite()}
+	s := &story{narrator: say, repo: repo, clusters: map[string]*Live{}, site: newSite(), patience: patience * timeout}
 	defer s.site.Close()
 	access := map[string]config.ClusterAccess{}
 	for i, name := range Clusters {

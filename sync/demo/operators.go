@@ -175,7 +175,7 @@ func (s *story) siteIsBack(ctx context.Context, before []Deployment) error {
 // nothing more of a commit on which more than one of them failed.
 func (s *story) beCareful(ctx context.Context) error {
 	if err := errors.Join(
-		s.repo.Write("fleet/rollout.yaml", careful),
+		s.repo.writeRollout(careful),
 		s.repo.Replace("swell.yaml", "spec:\n", "spec:\n  release: {tiers: [canary], budget: {failedUnits: 1}}\n"),
 	); err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/swell-sh/swell/testdata"
 )
@@ -17,10 +18,14 @@ import (
 // Repository is a bare Git repository that the daemon follows, and a
 // working copy to push from.
 type Repository struct {
-	Bare, Work string // their folders
+	Bare, Work string        // their folders
+	timeout    time.Duration // of waves
 }
 
-// Rollout is the default Rollout with the patience of an audience.
+// Audience is how long one waits for a wave.
+const Audience = 15 * time.Second
+
+// Rollout is the default Rollout, with [Audience] as the timeout of its waves.
 const Rollout = `apiVersion: swell.sh/v1
 kind: Rollout
 metadata: {name: default}
@@ -33,12 +38,12 @@ spec:
 `
 
 // NewRepository makes both in a folder, with the example monorepo in the working copy.
-func NewRepository(ctx context.Context, dir string) (*Repository, error) {
-	r := &Repository{Bare: filepath.Join(dir, "monorepo.git"), Work: filepath.Join(dir, "monorepo")}
+func NewRepository(ctx context.Context, dir string, timeout time.Duration) (*Repository, error) {
+	r := &Repository{Bare: filepath.Join(dir, "monorepo.git"), Work: filepath.Join(dir, "monorepo"), timeout: timeout}
 	if err := os.CopyFS(r.Work, testdata.Monorepo()); err != nil {
 		return nil, err
 	}
-	if err := r.Write("fleet/rollout.yaml", Rollout); err != nil {
+	if err := r.writeRollout(Rollout); err != nil {
 		return nil, err
 	}
 	for _, args := range [][]string{
@@ -51,6 +56,11 @@ func NewRepository(ctx context.Context, dir string) (*Repository, error) {
 		}
 	}
 	return r, nil
+}
+
+// writeRollout writes the default Rollout with the repository's timeout.
+func (r *Repository) writeRollout(text string) error {
+	return r.Write("fleet/rollout.yaml", strings.ReplaceAll(text, Audience.String(), r.timeout.String()))
 }
 
 // Git runs the git program, apart from what the user has set up for it.

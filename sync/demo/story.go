@@ -33,6 +33,7 @@ type story struct {
 	repo     *Repository
 	clusters map[string]*Live
 	claims   int
+	patience time.Duration // how long it waits for anything
 
 	start func() // sets the daemon going
 	state *store.Store
@@ -52,8 +53,8 @@ type waiting struct {
 	done chan struct{}
 }
 
-// patience is how long the story waits for anything.
-const patience = 2 * time.Minute
+// patience is how long the story waits for anything, in timeouts of waves.
+const patience = 8
 
 // more passes show that nothing happens.
 const more = 10
@@ -118,7 +119,7 @@ func (s *story) until(ctx context.Context, what string, met func(sync.Record, *r
 	s.mu.Lock()
 	s.waiting = w
 	s.mu.Unlock()
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(s.patience)
 	defer timer.Stop()
 	select {
 	case <-w.done:
@@ -128,7 +129,7 @@ func (s *story) until(ctx context.Context, what string, met func(sync.Record, *r
 	case <-s.ended:
 		return fmt.Errorf("the daemon ended before %s", what)
 	case <-timer.C:
-		return fmt.Errorf("the demonstration failed: %s did not happen within %s; the last word was: %s", what, patience, s.lastWord())
+		return fmt.Errorf("the demonstration failed: %s did not happen within %s; the last word was: %s", what, s.patience, s.lastWord())
 	}
 }
 
@@ -208,7 +209,7 @@ func (s *story) firstSync(ctx context.Context) error {
 // the patience is over: on a busy machine a node that misses a heartbeat makes its Pods
 // unready for a moment, whoever looked at them before.
 func (s *story) untilReady(ctx context.Context, name string) (unready, all int, err error) {
-	for ends := time.Now().Add(patience); ; {
+	for ends := time.Now().Add(s.patience); ; {
 		unready, all, err = s.clusters[name].UnreadyDeployments(ctx)
 		if err != nil || unready == 0 || time.Now().After(ends) {
 			return unready, all, err

@@ -23,8 +23,8 @@ func TestStory(t *testing.T) {
 	}
 	var out strings.Builder
 	began := time.Now()
-	if err := run(t.Context(), &out, Settings{Dir: t.TempDir(), Kubeconfig: clusters.Kubeconfig, Contexts: Clusters}, told); err != nil {
-		t.Fatalf("%v\n%s", err, &out)
+	if err := run(t.Context(), &out, Settings{Dir: t.TempDir(), Kubeconfig: clusters.Kubeconfig, Contexts: Clusters, Timeout: time.Minute}, told); err != nil {
+		t.Fatalf("%s\n%v", &out, err)
 	}
 	t.Logf("told in %s", time.Since(began).Round(time.Second))
 	s := &story{clusters: map[string]*Live{}}
