@@ -23,7 +23,8 @@ func TestStory(t *testing.T) {
 	}
 	var out strings.Builder
 	began := time.Now()
-	if err := run(t.Context(), &out, Settings{Dir: t.TempDir(), Kubeconfig: clusters.Kubeconfig, Contexts: Clusters, Timeout: time.Minute}, told); err != nil {
+	set := Settings{Dir: t.TempDir(), Kubeconfig: clusters.Kubeconfig, Contexts: Clusters, Timeout: time.Minute}
+	if err := run(t.Context(), &out, set, told); err != nil {
 		t.Fatalf("%s\n%v", &out, err)
 	}
 	t.Logf("told in %s", time.Since(began).Round(time.Second))
