@@ -18,12 +18,11 @@ import (
 // swell runs a verb to its end and returns all that it wrote.
 func (s *stage) swell(wantCode int, args ...string) string {
 	s.Helper()
-	cmd := program(s.Context(), append(args, "-c", s.config)...)
-	out, _ := cmd.CombinedOutput()
-	if code := cmd.ProcessState.ExitCode(); code != wantCode {
+	out, code := verb(s.Context(), "", append(args, "-c", s.config)...)
+	if code != wantCode {
 		s.Fatalf("swell %s: exit code %d, want %d\n%s", strings.Join(args, " "), code, wantCode, out)
 	}
-	return string(out)
+	return out
 }
 
 // daemon starts swell run; stop kills it.

@@ -251,12 +251,12 @@ func (s *stage) status() {
 		_ = daemon.Process.Kill()
 		_ = daemon.Wait()
 	}()
-	out, err := program(s.Context(), "status", "-c", s.config).Output()
-	if err != nil {
-		s.Fatalf("status: %v\n%s", err, out)
+	out, code := verb(s.Context(), "", "status", "-c", s.config)
+	if code != 0 {
+		s.Fatalf("status: exit code %d\n%s", code, out)
 	}
 	for _, want := range []string{"UNIT", "services/shop/cart", "done", "4/4"} {
-		if !strings.Contains(string(out), want) {
+		if !strings.Contains(out, want) {
 			s.Errorf("status says\n%s\nwant %q in it", out, want)
 		}
 	}

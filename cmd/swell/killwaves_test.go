@@ -185,7 +185,7 @@ func (s *stage) killedWhen(what string, ok func() bool) {
 	defer stop()
 	for deadline := time.Now().Add(5 * time.Minute); !ok(); s.pause(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			out, _ := program(s.Context(), "status", "-o", "wide", "-c", s.config).CombinedOutput()
+			out, _ := verb(s.Context(), "", "status", "-o", "wide", "-c", s.config)
 			s.Fatalf("%s: it did not come to that\n%s", what, out)
 		}
 	}

@@ -24,10 +24,8 @@ func TestLive(t *testing.T) {
 	diffLive := func(wantCode int, args ...string) (stdout, stderr string) {
 		t.Helper()
 		var out, err strings.Builder
-		cmd := program(t.Context(), append([]string{"diff", "--live", s.repo.Work, "-c", s.config, "--cache", "none"}, args...)...)
-		cmd.Stdout, cmd.Stderr = &out, &err
-		_ = cmd.Run()
-		if code := cmd.ProcessState.ExitCode(); code != wantCode {
+		args = append([]string{"diff", "--live", s.repo.Work, "-c", s.config, "--cache", "none"}, args...)
+		if code := execute(t.Context(), writingTo(&out, &err), args); code != wantCode {
 			t.Fatalf("exit code %d, want %d\n%s\n%s", code, wantCode, &out, &err)
 		}
 		return out.String(), err.String()
@@ -36,9 +34,9 @@ func TestLive(t *testing.T) {
 		t.Errorf("after a release:\n%s\n%s", out, err)
 	}
 	target := demo.CartTargets[0]
-	tree, _ := program(t.Context(), "tree", "services/shop/cart", "-c", s.config, "--target", target.Cluster).CombinedOutput()
+	tree, _ := verb(t.Context(), "", "tree", "services/shop/cart", "-c", s.config, "--target", target.Cluster)
 	for _, want := range []string{"services/shop/cart on " + target.Cluster, "├ Deployment/" + target.Namespace + "/cart ", "│ └ ReplicaSet/" + target.Namespace + "/cart-", "│   └ Pod/", "  healthy"} {
-		if !strings.Contains(string(tree), want) {
+		if !strings.Contains(tree, want) {
 			t.Errorf("want %q in the tree\n%s", want, tree)
 		}
 	}
@@ -82,8 +80,8 @@ func TestLive(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.once(1) // the account is written down before it is tried
-	tree, _ = program(t.Context(), "tree", "services/shop/cart", "-c", s.config, "--target", target.Cluster).CombinedOutput()
-	if want := `User "system:serviceaccount:default:shop" cannot get resource`; !strings.Contains(string(tree), want) {
+	tree, _ = verb(t.Context(), "", "tree", "services/shop/cart", "-c", s.config, "--target", target.Cluster)
+	if want := `User "system:serviceaccount:default:shop" cannot get resource`; !strings.Contains(tree, want) {
 		t.Errorf("want %s in the tree\n%s", want, tree)
 	}
 }

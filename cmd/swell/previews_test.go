@@ -386,8 +386,8 @@ func TestPreviews(t *testing.T) {
 	t.Run("the token is revoked", func(t *testing.T) {
 		r := r.on(t)
 		status := func() string {
-			out, _ := program(t.Context(), "status", "-c", r.config).CombinedOutput()
-			return string(out)
+			out, _ := verb(t.Context(), "", "status", "-c", r.config)
+			return out
 		}
 		token := filepath.Join(filepath.Dir(r.config), "token")
 		if err := os.WriteFile(token, []byte("0123456789012345678901234567890123456789\n"), 0o600); err != nil {
@@ -710,9 +710,7 @@ func TestComment(t *testing.T) {
 	shallow := t.TempDir()
 	gitIn(t, shallow, "clone", "-q", "--depth", "1", "--no-single-branch", r.gitea.CloneURL(r.ann, r.project), ".")
 	gitIn(t, shallow, "checkout", "-q", "good")
-	cmd := program(t.Context(), "diff", "origin/main", "--cache", "none")
-	cmd.Dir = shallow
-	if out, _ := cmd.CombinedOutput(); !strings.Contains(string(out), "fetch-depth: 0") {
+	if out, _ := verb(t.Context(), shallow, "diff", "origin/main", "--cache", "none"); !strings.Contains(out, "fetch-depth: 0") {
 		t.Errorf("a shallow clone: %s", out)
 	}
 	// Where the fleet's documents have problems, who mends them gets a status.

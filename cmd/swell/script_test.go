@@ -122,6 +122,16 @@ func runLine(ts *testscript.TestScript, command string, args ...string) (stdout,
 	return out.String(), errs.String(), code == 0
 }
 
+// verb runs a verb to its end in this process, and returns its exit code and all that it wrote.
+// Without a folder, relative paths begin where the process is.
+func verb(ctx context.Context, dir string, args ...string) (output string, code int) {
+	var out safeBuffer
+	in := writingTo(&out, &out)
+	in.dir = dir
+	code = execute(ctx, in, args)
+	return out.String(), code
+}
+
 // writingTo is this process with other outputs.
 func writingTo(stdout, stderr io.Writer) *invocation {
 	in := ofProcess()

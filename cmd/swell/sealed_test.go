@@ -60,8 +60,8 @@ func TestSealedNowhere(t *testing.T) {
 	s.denied()
 	s.release()
 	s.until("the refusal", func() bool {
-		out, _ := program(t.Context(), "history", "services/platform/vault", "-c", s.config).CombinedOutput()
-		return strings.Contains(string(out), "the text is withheld: it quotes a value of the secret")
+		out, _ := verb(t.Context(), "", "history", "services/platform/vault", "-c", s.config)
+		return strings.Contains(out, "the text is withheld: it quotes a value of the secret")
 	})
 	s.ask("refused", 1)
 	s.untilLive(second) // it was put back, from the commit before
@@ -132,7 +132,7 @@ func (s *sealedStage) until(what string, ok func() bool) {
 	s.Helper()
 	for deadline := time.Now().Add(3 * time.Minute); !ok(); {
 		if time.Now().After(deadline) {
-			out, _ := program(s.Context(), "status", "-c", s.config, "-o", "wide").CombinedOutput()
+			out, _ := verb(s.Context(), "", "status", "-c", s.config, "-o", "wide")
 			s.Fatalf("%s: not in time\n%s", what, out)
 		}
 		time.Sleep(100 * time.Millisecond)
@@ -154,8 +154,8 @@ func (s *sealedStage) untilLive(password string) {
 		})
 	}
 	s.until("done", func() bool {
-		out, _ := program(s.Context(), "status", "-c", s.config).Output()
-		return strings.Contains(string(out), "done")
+		out, _ := verb(s.Context(), "", "status", "-c", s.config)
+		return strings.Contains(out, "done")
 	})
 }
 
@@ -169,21 +169,18 @@ func (s *sealedStage) ask(when string, diffCode int) string {
 		{"orders"}, {"approve"}, {"retry"}, {"plan"}, {"diff", "--live", work}, {"diff", "HEAD~1", "HEAD"}, {"diff", "HEAD~1", "HEAD", "-o", "json"}, {"check", work},
 		{"render", work, "-o", "yaml"}, {"render", work, "-o", "json"}, {"render", work, "--explain"}, {"blame", "secret/vault"},
 	} {
-		var out bytes.Buffer
 		local := strings.Contains("diff check render blame", args[0]) && !strings.Contains(strings.Join(args, " "), "--live")
 		if !local {
 			args = append(args, "-c", s.config)
 		}
-		cmd := program(s.Context(), args...)
-		cmd.Stdout, cmd.Stderr, cmd.Dir = &out, &out, work
-		_ = cmd.Run()
-		if code := cmd.ProcessState.ExitCode(); args[0] == "diff" && args[1] == "--live" && code != diffCode {
-			s.Errorf("%s: %v: exit code %d, want %d: %s", when, args, code, diffCode, out.String())
+		out, code := verb(s.Context(), work, args...)
+		if args[0] == "diff" && args[1] == "--live" && code != diffCode {
+			s.Errorf("%s: %v: exit code %d, want %d: %s", when, args, code, diffCode, out)
 		}
-		if strings.Contains(out.String(), "unknown flag") || strings.Contains(out.String(), "unknown command") {
-			s.Errorf("%v: %s", args, out.String())
+		if strings.Contains(out, "unknown flag") || strings.Contains(out, "unknown command") {
+			s.Errorf("%v: %s", args, out)
 		}
-		s.texts[fmt.Sprintf("%s %d %v", when, i, args)] = out.Bytes()
+		s.texts[fmt.Sprintf("%s %d %v", when, i, args)] = []byte(out)
 	}
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", filepath.Join(filepath.Dir(s.config), "state", "swell.sock"))
