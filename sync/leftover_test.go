@@ -6,6 +6,7 @@ package sync_test
 import (
 	"encoding/json"
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -65,6 +66,28 @@ func TestADeletionThatIsDenied(t *testing.T) {
 				w.until("the deletion", w.soon(func() bool { return w.there("two") == 0 && w.standing("app") == standing.Done }))
 			})
 		})
+	}
+}
+
+// TestWhatIsLeftComesBack: nobody notices what becomes of an object that Git dropped and that
+// was not deleted. When Git wants it again it is sent, also where Git wants what was sent before.
+func TestWhatIsLeftComesBack(t *testing.T) { simulated(t, testWhatIsLeftComesBack) }
+
+func testWhatIsLeftComesBack(t *testing.T, w *world) {
+	w.app("app", "1", "one", "two")
+	w.commit()
+	w.release()
+	before := w.get("dev-2/c", configMaps, "two").Object["data"]
+	w.denies("/configmaps/", notToday, func() bool { return true })
+	w.app("app", "1", "one")
+	w.commit()
+	w.until("the denial", w.soon(func() bool { return w.standing("app") == standing.Leftovers }))
+	w.edit("dev-2/c", configMaps, "two", `{"data": null}`, "kubectl")
+	w.app("app", "1", "one", "two")
+	w.commit()
+	w.until("the release", w.soon(func() bool { return w.unit("app").Rollout.ID == 3 && w.standing("app") == standing.Done }))
+	if after := w.get("dev-2/c", configMaps, "two").Object["data"]; before == nil || !reflect.DeepEqual(after, before) {
+		t.Errorf("data %v, want %v", after, before)
 	}
 }
 

@@ -155,18 +155,32 @@ func (j *judge) begun(p *process, at place, r *row, t *rowTarget) {
 	}
 }
 
+// space is the unit with all namespaces.
+const space = "services/space"
+
 // awaited are the units that others wait for, which are let through in any case: the one
-// with all namespaces, and what became of a unit that leaves.
+// with all namespaces, what became of a unit that leaves, and, where a namespace leaves that
+// somebody comes back to, those that have to leave it first.
 func awaited(rows map[string]*row) map[string]bool {
-	units := map[string]bool{"services/space": true}
+	units := map[string]bool{space: true}
 	for _, r := range rows {
-		for _, t := range r.Targets {
+		for name, t := range r.Targets {
 			if t.Successor != "" && t.Wanted == "" {
 				units[t.Successor] = true
+			}
+			if t.Wanted != "" && leaves(rows[space], name) {
+				for path, other := range rows {
+					units[path] = units[path] || leaves(other, name)
+				}
 			}
 		}
 	}
 	return units
+}
+
+// leaves says that the commit does not want the unit on a target where it is.
+func leaves(r *row, name string) bool {
+	return r != nil && r.Targets[name] != nil && r.Targets[name].Wanted == ""
 }
 
 // room: budgets hold.
