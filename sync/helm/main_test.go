@@ -6,10 +6,11 @@ package helm
 import (
 	"os"
 	"testing"
+	"time"
 )
 
 // shared renders the charts of all tests.
-var shared = &Renderer{}
+var shared = &Renderer{Wait: 10 * time.Minute} // machines are shared, too
 
 func TestMain(m *testing.M) {
 	code := m.Run()
