@@ -101,7 +101,8 @@ func (p *pass) failures() map[config.Commit][]config.UnitPath {
 
 // soaks says that the wave under way was written, and not by a release that this one
 // supersedes. One with a target that waits for something that others bring does not end
-// without them, and takes no room from them.
+// without them, and takes no room from them; nor does one whose removal gets no further, be
+// it that it waits for others or that the server refuses it: nothing new runs there.
 func (u *Unit) soaks() (soaks bool) {
 	if u.Rollout.Status != Progressing {
 		return false
@@ -110,7 +111,7 @@ func (u *Unit) soaks() (soaks bool) {
 		if !t.Touched || t.Wave != u.Rollout.Wave {
 			continue
 		}
-		if t.Trouble == TroubleDeferred {
+		if t.Trouble == TroubleDeferred || t.Wanted == "" && t.Trouble != NoTrouble {
 			return false
 		}
 		soaks = soaks || t.applied() || !t.TriedAt.IsZero()

@@ -104,7 +104,8 @@ func (r *row) inChange(t *rowTarget) bool {
 }
 
 // inFlight says that the unit takes room: something of it is in change, or the wave under
-// way was written. A wave with a target that waits for what others bring takes none.
+// way was written. A wave with a target that waits for what others bring, or that does not get
+// away, takes none.
 func (r *row) inFlight() bool {
 	written, waits := false, false
 	for _, t := range r.Targets {
@@ -112,7 +113,7 @@ func (r *row) inFlight() bool {
 			return true
 		}
 		if r.Rollout.Status == rollout.Progressing && t.Touched && t.Wave == r.Rollout.Wave {
-			waits = waits || t.Trouble == "deferred"
+			waits = waits || t.Trouble == "deferred" || t.Wanted == "" && t.Trouble != ""
 			written = written || t.Wanted == t.Applied && !t.Dirty || !t.TriedAt.IsZero()
 		}
 	}
