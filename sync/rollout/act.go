@@ -174,13 +174,20 @@ func (p *pass) write(u *Unit, name config.TargetName, t *Target, w waves) bool {
 	if u.Rollout.Status == Progressing || t.Owes {
 		t.Touched = true
 	}
-	if t.Dirty = true; unasked && t.inChange() {
-		p.take(u, name)
-	}
-	p.state.touch(u.Path)
-	p.open(u, name)
+	p.dirty(u, named{name, t}, unasked)
 	p.plan.Actions = append(p.plan.Actions, a)
 	return true
+}
+
+// dirty notes that a write to the target begins, and counts it where it comes to be in change
+// and no budget was asked.
+func (p *pass) dirty(u *Unit, target named, unasked bool) {
+	target.Dirty = true
+	if unasked && target.inChange() {
+		p.take(u, target.name)
+	}
+	p.state.touch(u.Path)
+	p.open(u, target.name)
 }
 
 // takeObjects counts the target's objects among those in change, if they fit or are the
@@ -242,13 +249,8 @@ func (p *pass) correct(u *Unit, name config.TargetName, t *Target) bool {
 	if p.early(u, name, t) {
 		return false
 	}
-	unasked := !t.inChange()
-	if t.Dirty = true; unasked && t.inChange() {
-		p.take(u, name)
-	}
+	p.dirty(u, named{name, t}, !t.inChange())
 	u.restless = true // from the next Decide on it is a write like any other
-	p.state.touch(u.Path)
-	p.open(u, name)
 	a := u.ActionFor(name, t.Applied)
 	a.Kind, a.Wave, a.Why = Apply, u.waveName(t), WhyDrift
 	p.plan.Actions = append(p.plan.Actions, a)

@@ -31,13 +31,16 @@ type Pending struct {
 type counts struct {
 	inFlight map[config.UnitPath]bool
 	onTarget map[config.TargetName]int // units that are in change there
+	// sought are the units that those in flight wait for on some target: without them, these
+	// would keep their room for ever.
+	sought map[config.UnitPath]bool
 }
 
 func (p *pass) count() *counts {
 	if p.counts != nil {
 		return p.counts
 	}
-	c := &counts{inFlight: map[config.UnitPath]bool{}, onTarget: map[config.TargetName]int{}}
+	c := &counts{inFlight: map[config.UnitPath]bool{}, onTarget: map[config.TargetName]int{}, sought: map[config.UnitPath]bool{}}
 	for path, u := range p.state.Units {
 		if !u.settled {
 			u.changes = u.inChange()
@@ -47,6 +50,11 @@ func (p *pass) count() *counts {
 		}
 		if len(u.changes.on) > 0 || u.changes.soaks {
 			c.inFlight[path] = true
+		}
+	}
+	for path := range c.inFlight {
+		for _, at := range p.state.Units[path].changes.seeks {
+			p.seek(c.sought, p.waitedFor(p.state.Units[path], at), at.name)
 		}
 	}
 	p.counts = c
@@ -188,44 +196,17 @@ func (p *pass) isFull(u *Unit, name config.TargetName) string {
 		return ""
 	}
 	c := p.count()
-	if b.Units > 0 && !c.inFlight[u.Path] && len(c.inFlight) >= b.Units && !p.awaited(u.Path) {
+	if b.Units > 0 && !c.inFlight[u.Path] && len(c.inFlight) >= b.Units && !c.sought[u.Path] {
 		return fmt.Sprintf("budget.units: %s of the fleet are in change", countUnits(len(c.inFlight)))
 	}
-	if b.UnitsPerTarget > 0 && c.onTarget[name] >= b.UnitsPerTarget && !p.awaited(u.Path) {
+	if b.UnitsPerTarget > 0 && c.onTarget[name] >= b.UnitsPerTarget && !c.sought[u.Path] {
 		return fmt.Sprintf("budget.unitsPerTarget: %s are in change on %s", countUnits(c.onTarget[name]), name)
 	}
 	return ""
 }
 
-// awaited says whether a unit in change waits for this one on some target: without it,
-// that one would keep its room for ever.
-func (p *pass) awaited(path config.UnitPath) bool {
-	if p.sought == nil {
-		p.seekAll()
-	}
-	return p.sought[path]
-}
-
-// seekAll notes the units that units in change wait for.
-func (p *pass) seekAll() {
-	p.sought = map[config.UnitPath]bool{}
-	for path := range p.count().inFlight {
-		p.seekFor(p.state.Units[path])
-	}
-}
-
-// seekFor notes the units that one waits for.
-func (p *pass) seekFor(u *Unit) {
-	if !u.settled {
-		u.changes = u.inChange()
-	}
-	for _, at := range u.changes.seeks {
-		p.seek(p.waitedFor(u, at), at.name)
-	}
-}
-
 // seek notes units that are waited for on a target, and those that they wait for there.
-func (p *pass) seek(others []config.UnitPath, name config.TargetName) {
+func (p *pass) seek(sought map[config.UnitPath]bool, others []config.UnitPath, name config.TargetName) {
 	seen := map[config.UnitPath]bool{}
 	for len(others) > 0 {
 		path := others[0]
@@ -233,7 +214,7 @@ func (p *pass) seek(others []config.UnitPath, name config.TargetName) {
 		if seen[path] {
 			continue
 		}
-		seen[path], p.sought[path] = true, true
+		seen[path], sought[path] = true, true
 		if u := p.state.Units[path]; u != nil && u.Targets[name] != nil {
 			others = slices.Concat(others, p.waitedFor(u, named{name, u.Targets[name]}))
 		}

@@ -220,7 +220,6 @@ type pass struct {
 	failed map[config.Commit][]config.UnitPath           // see failures
 	tiers  map[int][]config.UnitPath                     // units of the commit by tier
 	before map[turn][]config.UnitPath                    // see earlierTiers
-	sought map[config.UnitPath]bool                      // see awaited
 	needed map[*config.UnitPath]map[config.UnitPath]bool // see areNeeded, by the first of the list
 	// proves are the places where the Job of a gate is looked at.
 	proves map[object.UnitTarget]bool

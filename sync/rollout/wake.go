@@ -32,13 +32,12 @@ type common struct {
 	withheld map[config.UnitPath]string
 	failed   map[config.Commit][]config.UnitPath // while a budget bounds them
 	counts   counts                              // while a budget bounds those
-	sought   map[config.UnitPath]bool            // see [pass.awaited], while it does
 }
 
 // rouse has all units looked at when what concerns all of them changed since the last
 // Decide.
 func (p *pass) rouse() {
-	is, was := common{bounds: p.bounds, held: p.held, withheld: p.want.Withheld, failed: p.failures(), counts: p.state.common.counts, sought: p.state.common.sought}, p.state.common
+	is, was := common{bounds: p.bounds, held: p.held, withheld: p.want.Withheld, failed: p.failures(), counts: p.state.common.counts}, p.state.common
 	p.state.common = is
 	if is.held == was.held && maps.Equal(is.withheld, was.withheld) &&
 		equalFailed(is.failed, was.failed) && reflect.DeepEqual(is.bounds, was.bounds) {
@@ -58,14 +57,10 @@ func equalFailed(a, b map[config.Commit][]config.UnitPath) bool {
 // wait for room in a budget when other units are in change, or wait for others. It returns
 // the units that are to be looked at now.
 func (p *pass) recount(paths []config.UnitPath) []config.UnitPath {
-	p.counts, p.failed, p.before, p.sought = nil, nil, nil, nil
-	all, room := !equalFailed(p.failures(), p.state.common.failed), false
-	if b := &p.bounds.Release.Budget; b.Counts() {
-		c, was := p.count(), p.state.common.counts
-		room = was.inFlight == nil || !maps.Equal(c.inFlight, was.inFlight) || b.UnitsPerTarget > 0 && !maps.Equal(c.onTarget, was.onTarget)
-		p.seekAll()
-		room = room || !maps.Equal(p.sought, p.state.common.sought)
-	}
+	p.counts, p.failed, p.before = nil, nil, nil
+	all := !equalFailed(p.failures(), p.state.common.failed)
+	b := &p.bounds.Release.Budget
+	room := b.Counts() && !p.count().equal(&p.state.common.counts, b)
 	if !all && !room {
 		return paths
 	}
@@ -80,26 +75,31 @@ func (p *pass) recount(paths []config.UnitPath) []config.UnitPath {
 			p.others = earlier(p.others, u.wake)
 		}
 	}
-	if p.counts = nil; p.bounds.Release.Budget.Counts() {
-		p.seekAll() // before anything is asked for
-		p.state.common.sought = p.sought
+	if p.counts = nil; b.Counts() {
+		p.count() // before anything is asked for
 	}
 	slices.Sort(paths)
 	return slices.Compact(paths)
+}
+
+// equal says that a budget lets the same units through by both counts. Counts that were not
+// kept are equal to none.
+func (c *counts) equal(others *counts, b *config.Budget) bool {
+	return others.inFlight != nil && maps.Equal(c.inFlight, others.inFlight) && maps.Equal(c.sought, others.sought) &&
+		(b.UnitsPerTarget == 0 || maps.Equal(c.onTarget, others.onTarget))
 }
 
 // keepCounts keeps the counts that the next Decide compares its own with. Where units wait
 // for room that another one has given up since these were counted, or one has taken room that
 // waits for others, the next Decide comes at once and looks at them.
 func (p *pass) keepCounts() {
-	used, sought := p.counts, p.sought
+	used := p.counts
 	p.state.common.counts, p.counts = counts{}, nil
 	if used == nil || p.uncounted {
 		return
 	}
 	left := p.count()
-	p.seekAll()
-	if p.state.waitsForBudget() && (used.exceed(left) || !maps.Equal(sought, p.sought)) {
+	if p.state.waitsForBudget() && (used.exceed(left) || !maps.Equal(used.sought, left.sought)) {
 		p.plan.Wake = earlier(p.plan.Wake, p.now)
 		return
 	}

@@ -322,7 +322,7 @@ func (w *world) leased() string {
 	}
 	for _, name := range w.shape.clusters {
 		own := w.judge.holders[w.process.number][name]
-		if holder := w.clusters[name].holder(); own == "" || holder != own {
+		if holder, _ := w.clusters[name].lease(); own == "" || holder != own {
 			return fmt.Sprintf("the Lease of %s is held by %q, not %q", name, holder, own)
 		} else if w.judge.elapsed-w.judge.handedOver[name] < leaseTime {
 			return fmt.Sprintf("the Lease of %s has a new holder", name)

@@ -153,7 +153,7 @@ func (c *commit) unit(path string) *unit {
 
 func newGit(w *world) *git {
 	g := &git{world: w, commits: map[config.Commit]*commit{}, lost: map[config.Commit]bool{}}
-	units := []*unit{{path: "services/space", sort: "space"}, {path: "services/crd", sort: "crd"}}
+	units := []*unit{{path: space, sort: "space"}, {path: "services/crd", sort: "crd"}}
 	for i := range 1 + w.rand.IntN(3) {
 		units = append(units, g.newApp(w.rand, i))
 	}

@@ -151,8 +151,7 @@ func (j *judge) objectf(rule, format string, args ...any) {
 // before looks at a call that the cluster is about to serve.
 func (j *judge) before(c *call) {
 	if c.isLease() {
-		lease := j.world.clusters[c.cluster]
-		j.holder, j.carried = lease.holder(), lease.carried()
+		j.holder, j.carried = j.world.clusters[c.cluster].lease()
 	}
 	if c.isLease() || !c.writes() {
 		return
@@ -530,8 +529,8 @@ func (j *judge) identity(c *call, at *cluster) {
 
 // writer: who writes holds the Lease.
 func (j *judge) writer(c *call, at *cluster) {
-	if is, own := at.holder(), j.holders[c.process.number][c.cluster]; own == "" || is != own {
-		j.objectf("one writer", "%s is written while the Lease is held by %q and not by %q", c.key(), is, own)
+	if is, _ := at.lease(); is == "" || is != j.holders[c.process.number][c.cluster] {
+		j.objectf("one writer", "%s is written while the Lease is held by %q and not by %q", c.key(), is, j.holders[c.process.number][c.cluster])
 	}
 	if since := time.Since(j.renewed[j.world.clusters[c.cluster].identity()]); since > leaseTime {
 		j.objectf("one writer", "%s is written %s after the last renewal of the Lease", c.key(), since)

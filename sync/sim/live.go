@@ -115,20 +115,13 @@ func (c *cluster) identity() (uid string) {
 	return uid
 }
 
-// holder is who has the Lease.
-func (c *cluster) holder() (holder string) {
+// lease is who has the Lease, and which orders it carries, as JSON.
+func (c *cluster) lease() (holder, orders string) {
 	c.Look("coordination.k8s.io", "leases", func(o simulator.Object) {
 		if l, ok := o.(*coordinationv1.Lease); ok && l.Spec.HolderIdentity != nil {
 			holder = *l.Spec.HolderIdentity
 		}
-	})
-	return holder
-}
-
-// carried are the orders that the Lease carries, as JSON.
-func (c *cluster) carried() (orders string) {
-	c.Look("coordination.k8s.io", "leases", func(o simulator.Object) {
 		orders = o.GetAnnotations()[config.AnnotationOrders]
 	})
-	return orders
+	return holder, orders
 }
