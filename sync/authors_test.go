@@ -48,3 +48,46 @@ func TestFindAuthors(t *testing.T) {
 		}
 	}
 }
+
+// TestUnreleasedAuthors: who changed a unit while it had a problem is an author of the release
+// that mends it, also after a restart and where the mending is withheld; and of none after that.
+func TestUnreleasedAuthors(t *testing.T) {
+	d := &Daemon{}
+	author := ""
+	d.Authors = func(config.Commit, config.Commit) ([]string, error) { return []string{author}, nil }
+	good, bad, worse := &rollout.WantedUnit{}, &rollout.WantedUnit{Frozen: "a mistake"}, &rollout.WantedUnit{Frozen: "a mistake"}
+	for i, c := range []struct {
+		by      string
+		unit    *rollout.WantedUnit
+		restart bool
+		held    bool
+		want    []string
+	}{
+		{"ann", good, false, false, nil},
+		{"ben", bad, false, false, []string{"ben"}},
+		{"cal", bad, false, false, []string{"ben"}}, // about another unit
+		{"dan", worse, true, false, []string{"ben", "dan"}},
+		{"eve", good, false, true, []string{"ben", "dan"}},
+		{"fay", good, true, false, []string{"ben", "dan"}}, // it is not known whether it was mended before
+		{"gus", good, false, false, nil},
+		{"hal", nil, false, false, nil},
+	} {
+		if c.restart {
+			d.orders.taken = nil
+		}
+		author = c.by
+		commit := config.Commit(c.by)
+		d.monorepo.snapshot = &render.Snapshot{Commit: commit}
+		d.monorepo.wanted = &rollout.Wanted{Commit: commit, AllowEmpty: true, Units: map[config.UnitPath]*rollout.WantedUnit{}}
+		if c.unit != nil {
+			d.monorepo.wanted.Units["shop"] = c.unit
+		}
+		if c.held {
+			d.monorepo.wanted.Withheld = map[config.UnitPath]string{"shop": "no"}
+		}
+		d.findAuthors(&Record{})
+		if got := d.orders.brought.Unreleased["shop"]; !slices.Equal(got, c.want) {
+			t.Errorf("%d, by %s: %q, want %q", i, c.by, got, c.want)
+		}
+	}
+}

@@ -31,11 +31,16 @@ func (d *Daemon) openFleet(ctx context.Context) error {
 	return nil
 }
 
-// isKnown says whether the state knows what swell has in a cluster. It is safe for concurrent
-// use.
-func (d *Daemon) isKnown(cluster string) bool {
+// isKnown says whether the state knows what swell has in a cluster of that name, or in one with
+// that identity under another name. It is safe for concurrent use.
+func (d *Daemon) isKnown(name, uid string) bool {
 	clusters, err := d.Store.Clusters()
-	return err == nil && clusters[cluster].Survey != store.Unsurveyed
+	for is, c := range clusters {
+		if (is == name || uid != "" && c.UID == uid) && c.Survey != store.Unsurveyed {
+			return true
+		}
+	}
+	return err != nil
 }
 
 // findClusters looks for kubeconfigs that were added since the last pass.

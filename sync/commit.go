@@ -4,6 +4,7 @@
 package sync
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -54,9 +55,9 @@ func (d *Daemon) fetch(ctx context.Context, r *Record) (named bool) {
 }
 
 // takeStored takes the commit that the state knows as the last one, while Git does not answer
-// after a start: as before it, that stays in force.
+// after a start: as before it, that stays in force, or keeps releases back.
 func (d *Daemon) takeStored(r *Record) (named bool) {
-	commit := d.orders.stored.Commit
+	commit := cmp.Or(d.orders.stored.Refused, d.orders.stored.Commit)
 	if d.monorepo.snapshot != nil || commit == "" {
 		return false
 	}

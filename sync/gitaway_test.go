@@ -4,6 +4,8 @@
 package sync_test
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -67,4 +69,34 @@ func testGitAwayAndAnOlderState(t *testing.T, w *world) {
 	w.now = w.now.Add(time.Hour)
 	w.until("the release", w.soon(w.is("app", 2, rollout.Done)))
 	w.want("what runs in the end", w.tags("app"), "2 2 2")
+}
+
+// TestGitAwayAndARefusedCommit: a commit that nothing may be taken from keeps deletions of the one
+// before it back after a restart, too, although Git does not answer.
+func TestGitAwayAndARefusedCommit(t *testing.T) {
+	simulatedWith(t, func(w *world) { w.leaves = true }, testGitAwayAndARefusedCommit)
+}
+
+func testGitAwayAndARefusedCommit(t *testing.T, w *world) {
+	all := names(15)
+	w.app("app", "1", all...)
+	w.commit()
+	w.release()
+	w.app("app", "2", all[12:]...)
+	w.commit()
+	w.until("the plan", func() bool { return len(w.plans()) > 0 })
+	w.soaked("app", 2)
+	w.write("fleet/wrong.yaml", "apiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: wrong}\nspec: {cels: []}\n")
+	w.commit()
+	w.idle(time.Minute)
+	w.stop()
+	w.gitAway.Store(true)
+	w.start()
+	w.approve(w.plan())
+	w.idle(time.Hour)
+	w.gitAway.Store(false)
+	w.must(os.Remove(filepath.Join(w.repo(), "fleet/wrong.yaml")))
+	w.commit()
+	w.now = w.now.Add(time.Hour)
+	w.until("the deletions", func() bool { w.pass(); return w.there(all[:12]...) == 0 })
 }

@@ -115,7 +115,7 @@ func (p *pass) store(ctx context.Context, steps []func() error) error {
 
 // decide plans what is to be done now.
 func (p *pass) decide() error {
-	p.monorepo.wanted.Authors = p.orders.brought.Authors
+	p.monorepo.wanted.Authors, p.monorepo.wanted.Unreleased = p.orders.brought.Authors, p.orders.brought.Unreleased
 	p.plan = p.state.Decide(p.monorepo.wanted, p.r.At)
 	p.agenda.Take(&p.plan)
 	p.r.Transitions = append(p.r.Transitions, p.plan.Transitions...)

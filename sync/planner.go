@@ -115,6 +115,7 @@ func (p *Planner) begin(s *store.Store, snapshot *render.Snapshot, compiler *ren
 	if f.wanted.Authors, err = p.authors(brought, snapshot.Commit); err != nil {
 		return nil, err
 	}
+	f.wanted.Unreleased = brought.Unreleased
 	f.Taken = brought.Commit == snapshot.Commit
 	return f, p.judge(f, s)
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/object"
@@ -61,6 +62,7 @@ func (j *Job) judge(ctx context.Context, results []apply.Result, good rollout.Re
 		if res.Waits != "" {
 			j.Ended(rollout.Waiting, res.Reason)
 			j.Outcome.Step, j.Outcome.Outside = res.Waits, res.IsOutside()
+			j.Outcome.Overwrote = slices.ContainsFunc(results, func(r apply.Result) bool { return len(r.Taken) > 0 })
 			return
 		}
 	}

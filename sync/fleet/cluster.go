@@ -73,7 +73,7 @@ func (c *Cluster) Reach(ctx context.Context) (*apply.Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", c.name, err)
 	}
-	pinned, err := c.identity(ctx, uid)
+	pinned, err := c.identity(ctx, conn, uid)
 	if err != nil {
 		return nil, err
 	}
@@ -271,14 +271,20 @@ func (c *Cluster) awaitReconnect(ctx context.Context) *link {
 }
 
 // identity is what the cluster must have: the one that it had when swell first saw
-// it, which is uid when nobody saw it before. The lock is not held while the identity is
-// pinned: that waits for the transaction of a pass, which may wait for the lock.
-func (c *Cluster) identity(ctx context.Context, uid string) (string, error) {
+// it, which is uid when nobody saw it before, and its Lease does not say that it is another
+// cluster. The lock is not held while the identity is pinned: that waits for the transaction of a
+// pass, which may wait for the lock.
+func (c *Cluster) identity(ctx context.Context, conn *apply.Cluster, uid string) (string, error) {
 	c.mu.Lock()
 	known := c.pinned
 	c.mu.Unlock()
 	if known != "" {
 		return known, nil
+	}
+	if c.lease != nil {
+		if err := c.lease.mayBe(ctx, conn, uid); err != nil {
+			return "", fmt.Errorf("cluster %s: %w", c.name, err)
+		}
 	}
 	pinned, err := c.pin(ctx, c.name, uid) // the same for all who ask at a time: the first one's
 	if err != nil {

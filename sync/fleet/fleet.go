@@ -51,8 +51,9 @@ type Options struct {
 	// Pin notes the identity of a cluster that is seen for the first time, and returns
 	// the one that it has to have.
 	Pin func(ctx context.Context, name, uid string) (pinned string, err error)
-	// Known says whether the state knows what swell has in a cluster. Nil: it does.
-	Known func(name string) bool
+	// Known says whether the state knows what swell has in a cluster, by its name or, unless that
+	// is empty, by its identity. Nil: it does.
+	Known func(name, uid string) bool
 	// Changed is called when a cluster answers again, and when a Lease was won or lost.
 	Changed func()
 }

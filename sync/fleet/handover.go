@@ -4,13 +4,16 @@
 package fleet
 
 import (
+	"context"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync/apply"
 )
 
 // A Lease carries what whoever writes to the cluster next has to know before: the name of the
@@ -36,14 +39,44 @@ func (l *lease) write(next *coordinationv1.Lease) {
 	next.Annotations = annotations
 }
 
+// mayBe says that a cluster which is about to be taken for ours is another one by its Lease.
+// Whose Leases nobody may read has none. The state may know the cluster under another name, that
+// it had before.
+func (l *lease) mayBe(ctx context.Context, conn *apply.Cluster, uid string) error {
+	if l.known == nil || l.known(l.cluster, uid) {
+		return nil
+	}
+	existing, err := conn.GetLease(ctx, l.namespace, l.name)
+	switch {
+	case isHTTP(err, http.StatusNotFound), isHTTP(err, http.StatusForbidden):
+		return nil
+	case err != nil:
+		return fmt.Errorf("%s: %w", l.text(), err)
+	}
+	if err := l.contradicts(existing); err != nil {
+		return fmt.Errorf("%s: %w", l.text(), err)
+	}
+	return nil
+}
+
+// contradicts is the error that a Lease is of another cluster.
+func (l *lease) contradicts(existing *coordinationv1.Lease) error {
+	if name := existing.Annotations[config.AnnotationCluster]; name != "" && name != l.cluster {
+		const text = "it is cluster %s by the annotation %s of this Lease, and the state knows nothing of it: " +
+			"where kubeconfigs are swapped, swap them back; where it has another name by now, take the annotation away"
+		return fmt.Errorf(text, name, config.AnnotationCluster)
+	}
+	return nil
+}
+
 // read takes in what a Lease carries that somebody else may have written. The error is that it
 // is of another cluster, in a cluster that the state knows nothing of: the state was lost, and
 // kubeconfigs may be swapped.
 func (l *lease) read(existing *coordinationv1.Lease) error {
-	if name := existing.Annotations[config.AnnotationCluster]; name != "" && name != l.cluster && l.known != nil && !l.known(l.cluster) {
-		const text = "it is cluster %s by the annotation %s of this Lease, and the state knows nothing of it: " +
-			"where kubeconfigs are swapped, swap them back; where it has another name by now, take the annotation away"
-		return fmt.Errorf(text, name, config.AnnotationCluster)
+	if l.known != nil && !l.known(l.cluster, "") {
+		if err := l.contradicts(existing); err != nil {
+			return err
+		}
 	}
 	orders := existing.Annotations[config.AnnotationOrders]
 	l.mu.Lock()

@@ -67,8 +67,8 @@ type lease struct {
 
 	resumed chan struct{} // told when it is not suspended any more, or is to be written soon
 
-	state string                 // the name of ours
-	known func(name string) bool // whether the state knows the content of a cluster
+	state string                      // the name of ours
+	known func(name, uid string) bool // whether the state knows the content of a cluster
 
 	mu        sync.Mutex
 	suspended bool // nothing is sent, not even what keeps the Lease

@@ -23,7 +23,7 @@ func TestIdentityIsPinnedWithoutTheLock(t *testing.T) {
 		return uid, nil
 	}
 	for _, uid := range []string{"u-1", "u-2"} {
-		if pinned, err := c.identity(t.Context(), uid); err != nil || pinned != "u-1" {
+		if pinned, err := c.identity(t.Context(), nil, uid); err != nil || pinned != "u-1" {
 			t.Errorf("pinned %q, %v", pinned, err)
 		}
 	}

@@ -40,6 +40,7 @@ const (
 // Asker asks the questions of gates. It is safe for concurrent use.
 type Asker struct {
 	endpoints map[string]config.Endpoint
+	transport http.RoundTripper
 	wake      func()
 	slots     chan struct{}
 	running   sync.WaitGroup
@@ -57,9 +58,13 @@ type key struct {
 
 func keyOf(q rollout.Question) key { return key{q.Unit, q.Rollout, q.Wave, q.Gate} }
 
-// New is an asker that calls wake when an answer has come.
-func New(endpoints map[string]config.Endpoint, wake func()) *Asker {
-	return &Asker{endpoints: endpoints, wake: wake, slots: make(chan struct{}, atOnce), asked: map[key]bool{}}
+// New is an asker that calls wake when an answer has come. transport is its way to the
+// endpoints; nil is the network.
+func New(endpoints map[string]config.Endpoint, transport http.RoundTripper, wake func()) *Asker {
+	if transport == nil {
+		transport = network
+	}
+	return &Asker{endpoints: endpoints, transport: transport, wake: wake, slots: make(chan struct{}, atOnce), asked: map[key]bool{}}
 }
 
 // Ask asks questions in the background, each that is not being asked already.
@@ -125,7 +130,7 @@ func (a *Asker) query(ctx context.Context, gate *config.PrometheusGate, values m
 	if err != nil {
 		return rollout.NoAnswer, err.Error()
 	}
-	client, err := api.NewClient(api.Config{Address: endpoint.URL, RoundTripper: authorized{endpoint}})
+	client, err := api.NewClient(api.Config{Address: endpoint.URL, RoundTripper: authorized{endpoint, a.transport}})
 	if err != nil {
 		return rollout.NoAnswer, err.Error()
 	}
@@ -179,7 +184,7 @@ func (a *Asker) get(ctx context.Context, gate *config.HTTPGate, values map[strin
 	if err != nil {
 		return rollout.NoAnswer, fmt.Sprintf("endpoint %s: %s", gate.Endpoint, err)
 	}
-	client := &http.Client{Transport: authorized{endpoint}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := &http.Client{Transport: authorized{endpoint, a.transport}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	response, err := client.Do(request)
 	if err != nil {
 		return rollout.NoAnswer, fmt.Sprintf("endpoint %s: %s", gate.Endpoint, cause(err))
@@ -205,15 +210,18 @@ func (a *Asker) endpoint(name string) (config.Endpoint, error) {
 	return endpoint, nil
 }
 
-// transport keeps no connection open: gates are asked too rarely for that.
-var transport = func() *http.Transport {
+// network keeps no connection open: gates are asked too rarely for that.
+var network = func() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.DisableKeepAlives = true
 	return t
 }()
 
 // authorized sends the token of an endpoint along, and to nobody else.
-type authorized struct{ config.Endpoint }
+type authorized struct {
+	config.Endpoint
+	transport http.RoundTripper
+}
 
 func (a authorized) RoundTrip(r *http.Request) (*http.Response, error) {
 	if a.TokenFile != "" {
@@ -224,7 +232,7 @@ func (a authorized) RoundTrip(r *http.Request) (*http.Response, error) {
 		r = r.Clone(r.Context())
 		r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
 	}
-	return transport.RoundTrip(r)
+	return a.transport.RoundTrip(r)
 }
 
 // cause is an error without the address, which may hold what is nobody's business.

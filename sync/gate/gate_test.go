@@ -22,7 +22,7 @@ import (
 func ask(t *testing.T, endpoints map[string]config.Endpoint, gate config.Gate) rollout.Answer {
 	t.Helper()
 	answered := make(chan struct{}, 1)
-	a := New(endpoints, func() { answered <- struct{}{} })
+	a := New(endpoints, nil, func() { answered <- struct{}{} })
 	question := rollout.Question{Unit: "services/shop/cart", Of: gate,
 		Values: map[string]string{"unit": "services/shop/cart", "name": "cart", "wave": "canary", "clusters": "sas-1|vla-1"}}
 	a.Ask(t.Context(), []rollout.Question{question, question}) // the second is not asked

@@ -139,7 +139,7 @@ func (p *pass) promote(u *Unit, o *order.Order) (did, idle string) {
 		r.Promoted = true
 		return "it goes on although other units failed on its commit", ""
 	}
-	if r.StartsWaived <= r.Wave && u.unstarted(r.Wave) {
+	if r.StartsWaived <= r.Wave && u.starts(r.Wave, false) {
 		if why := p.keepsShut(u, r.Wave, true, o); why != "" {
 			return "", why
 		}
@@ -157,7 +157,11 @@ func (p *pass) promote(u *Unit, o *order.Order) (did, idle string) {
 	}
 	r.EndsWaived = r.Wave + 1
 	did = fmt.Sprintf("wave %s ends when it is healthy, whatever its soak and gates say", name)
-	if why := p.keepsShut(u, r.Wave+1, true, o); why != "" {
+	why := ""
+	if u.starts(r.Wave, true) { // what is masked starts later, and its gate is waived with the next one's
+		why = p.keepsShut(u, r.Wave, true, o)
+	}
+	if why = cmp.Or(why, p.keepsShut(u, r.Wave+1, true, o)); why != "" {
 		return did + "; the next one does not start: " + why, ""
 	}
 	r.StartsWaived = r.Wave + 2
@@ -223,14 +227,15 @@ func (p *pass) isOpen(u *Unit, wave, n int) bool {
 	return true
 }
 
-// unstarted says that a wave has gates at its start, and a target that was not written.
-func (u *Unit) unstarted(wave int) bool {
+// starts says that a wave has gates at its start, and a target that was not written; of those
+// that are masked only if masked is set.
+func (u *Unit) starts(wave int, masked bool) bool {
 	gated := slices.ContainsFunc(u.Rollout.Spec.Waves[wave].Gates, func(g config.Gate) bool { return g.AtStart() })
 	if !gated {
 		return false
 	}
 	for _, t := range u.list() {
-		if t.Wave == wave && t.Wanted != "" && !t.applied() && t.TriedAt.IsZero() && t.Masked == "" {
+		if t.Wave == wave && t.Wanted != "" && !t.applied() && t.TriedAt.IsZero() && (masked || t.Masked == "") {
 			return true
 		}
 	}

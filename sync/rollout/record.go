@@ -27,6 +27,9 @@ type Outcome struct {
 	// Outside says that a [Waiting] action waits for something that is not part of the
 	// bundle, so the bundle never fails for it.
 	Outside bool
+	// Overwrote says that an Apply changed back what somebody else had changed. Where it waits
+	// for the same as before, that one does so again and again.
+	Overwrote bool
 	// Pruned says, for a Check with Prune, that no leftovers are there any
 	// more. If it is not set, Reason may say why.
 	Pruned bool
@@ -334,12 +337,17 @@ func (r *recording) waiting() {
 	if !r.wanted() && !r.correcting() {
 		return
 	}
+	isFought := r.Overwrote && t.Step == r.Step && !t.StepSince.IsZero()
 	if t.Step != r.Step || t.StepSince.IsZero() {
 		t.Step, t.StepSince = r.Step, r.now
 		r.note("step", r.Reason)
 	}
 	t.OthersStep = r.Outside
-	t.Reason, t.Attempts = r.Reason, 0
+	if t.Reason = r.Reason; isFought {
+		t.Attempts++
+	} else {
+		t.Attempts = 0
+	}
 	ends := t.StepSince.Add(r.u.timeout(t))
 	late := !r.now.Before(ends)
 	if r.wanted() {
@@ -358,6 +366,9 @@ func (r *recording) waiting() {
 		most = maxBackoff
 	}
 	t.RetryAt = r.now.Add(r.notices.pause(object.UnitTarget{Unit: r.Unit, Target: r.Target}, r.now.Sub(t.StepSince), most))
+	if isFought { // what happens to the object hastens nothing
+		t.RetryAt = r.now.Add(backoff(r.Unit, r.Target, t.Attempts))
+	}
 	if !late && ends.Before(t.RetryAt) {
 		t.RetryAt = ends
 	}

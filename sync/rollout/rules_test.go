@@ -51,7 +51,7 @@ import (
 //	decide                              the indented lines are all actions
 //	  KIND UNIT TARGET [DIGEST] WHY [prune]
 //	wake DURATION|never                 of the last plan, from now
-//	RESULT UNIT TARGET [pruned] [step=NAME] [REASON]  outcome of the last action there
+//	RESULT UNIT TARGET [pruned] [step=NAME] [overwrote] [REASON]  outcome of the last action there
 //	+DURATION                           lets time pass
 //	clock +DURATION, clock -DURATION    sets the clock
 //	restart                             through JSON, as it would be stored
@@ -184,6 +184,8 @@ func (s *script) do(words []string) {
 		s.document(verb, rest)
 	case "authors":
 		s.want.Authors = rest
+	case "unreleased":
+		s.want.Unreleased = map[config.UnitPath][]string{config.UnitPath(rest[0]): rest[1:]}
 	case "renamed":
 		if s.want.Renamed == nil {
 			s.want.Renamed = map[object.UnitTarget]config.UnitPath{}
@@ -394,6 +396,9 @@ func (s *script) outcome(verb string, rest []string) {
 	}
 	if len(reason) > 0 && strings.HasPrefix(reason[0], "step=") {
 		o.Step, reason = strings.TrimPrefix(reason[0], "step="), reason[1:]
+	}
+	if len(reason) > 0 && reason[0] == "overwrote" {
+		o.Overwrote, reason = true, reason[1:]
 	}
 	o.Reason = strings.Join(reason, " ")
 	for _, tr := range s.state.Record(o, s.now) {

@@ -37,6 +37,9 @@ type Wanted struct {
 	// Authors are the operators who wrote what the commit brings: they do not approve
 	// it.
 	Authors []string
+	// Unreleased are further ones, by unit: they wrote what did not come to be released, as
+	// the unit had a problem.
+	Unreleased map[config.UnitPath][]string
 	// Withheld says of units why their release does not begin: it deletes what
 	// somebody has to approve before anything is written.
 	Withheld map[config.UnitPath]string

@@ -5,6 +5,7 @@ package sim
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync/order"
 	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/simulator"
 )
 
 const (
@@ -142,12 +144,13 @@ func (w *world) rest() {
 
 // heals ends all that is wrong.
 func (w *world) heals() {
-	w.git.down = false
+	w.git.down, w.says, w.fighters = false, "", nil
+	w.swapBack()
 	w.killRival()
 	w.disk.full.Store(false)
 	for _, name := range w.shape.clusters {
 		c := w.clusters[name]
-		c.away, c.sick, c.rightsUp, c.denies = "", "", false, false
+		c.away, c.sick, c.rightsUp, c.denies, c.broken = "", "", false, false, ""
 		w.healAll(c)
 	}
 	if p := w.process; p != nil {
@@ -164,7 +167,7 @@ func (w *world) bringBack() {
 	for _, name := range w.shape.clusters {
 		made += len(w.clusters[name].all)
 	}
-	if w.process == nil || made == len(w.clusters) {
+	if w.process == nil || made == len(w.clusters) && !w.shape.hostile {
 		return
 	}
 	known, err := w.process.store.Clusters()
@@ -172,13 +175,48 @@ func (w *world) bringBack() {
 		w.judge.objectf("state", "clusters: %v", err)
 	}
 	for _, name := range w.shape.clusters {
-		c := w.clusters[name]
-		if is, ok := c.all[known[name].UID]; ok && is != c.Cluster {
-			w.gate.cut(name)
-			c.Cluster = is
-			w.tell("cluster %s is the old one again", name)
+		if is := w.everMade(known[name].UID); is != nil && is != w.clusters[name].Cluster {
+			w.standAt(name, is)
 		}
 	}
+	for _, name := range w.shape.clusters {
+		c, other := w.clusters[name], w.clusters[name].leaseName()
+		switch {
+		case known[name].UID != "" || other == "" || other == name:
+		case known[other].UID == "": // as the text says: they are swapped back
+			w.standAt(other, c.Cluster)
+		default: // or the annotation is taken away
+			w.ask(c, http.MethodPatch, "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/swell-sim", mergePatch, "kubectl",
+				fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, config.AnnotationCluster))
+			w.tell("the Lease of %s does not say %s any more", name, other)
+		}
+	}
+}
+
+// everMade is the cluster with an identity, under whatever name it ever stood; nil where there is
+// none.
+func (w *world) everMade(uid string) *simulator.Cluster {
+	for _, name := range w.shape.clusters {
+		if is := w.clusters[name].all[uid]; is != nil {
+			return is
+		}
+	}
+	return nil
+}
+
+// standAt has a cluster stand at a name. One that it stood at until now gets the other one.
+func (w *world) standAt(name string, is *simulator.Cluster) {
+	c := w.clusters[name]
+	for _, other := range w.shape.clusters {
+		if w.clusters[other].Cluster == is {
+			w.gate.cut(other)
+			w.clusters[other].Cluster = c.Cluster
+			w.tell("cluster %s is the one that stood at %s", other, name)
+		}
+	}
+	w.gate.cut(name)
+	c.Cluster = is
+	w.tell("cluster %s is the one again that the state knows", name)
 }
 
 // cleanCommit commits what is wanted with nothing wrong in it.
@@ -204,7 +242,7 @@ func (w *world) cleanCommit() {
 		})
 	}
 	w.git.push(next)
-	w.tell("commit: %s, with nothing wrong", next.id.Short())
+	w.tell("commit: %s by %s, with nothing wrong", next.id.Short(), next.author)
 }
 
 // calmly takes a step in which nothing goes wrong. ordered says when operators gave
@@ -248,6 +286,11 @@ func (w *world) operate(ordered map[string]time.Duration) bool {
 				return true
 			}
 		}
+	}
+	if said := w.approveAll(); said != "" {
+		w.tell("approve: %s", said)
+		w.stepped()
+		return true
 	}
 	for _, verb := range []order.Verb{order.Promote, order.Retry} { // before what failed is under way again
 		for _, path := range sorted(w.judge.units) {

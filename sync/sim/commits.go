@@ -17,7 +17,7 @@ func (w *world) commit() string {
 		text += w.change(next) + "; "
 	}
 	g.push(next)
-	return next.id.Short() + " " + text
+	return next.id.Short() + " by " + next.author + " " + text
 }
 
 // takeBack kills the process while it writes, and commits what was there before.

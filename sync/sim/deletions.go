@@ -26,7 +26,14 @@ func (w *world) events() []event {
 	if w.seed < firstOfDeletions {
 		return events
 	}
-	return append(events[:len(events):len(events)], deletionEvents...)
+	all := append(events[:len(events):len(events)], deletionEvents...)
+	if w.shape.gated {
+		all = append(all, gateEvents...)
+	}
+	if w.shape.hostile {
+		all = append(all, hostileEvents...)
+	}
+	return all
 }
 
 // denied says whether the cluster denies a call because it deletes something of an application.

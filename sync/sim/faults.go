@@ -108,6 +108,9 @@ func (w *world) letOne(c *call) string {
 		c.answer <- answer{text: string(w.git.head.id)}
 		return w.git.head.id.Short()
 	}
+	if c.cluster == checks {
+		return w.answerOf(c)
+	}
 	at := w.clusters[c.cluster]
 	switch {
 	case at.away == "refuses":
@@ -118,6 +121,8 @@ func (w *world) letOne(c *call) string {
 		return w.give(c, refusal(429, "TooManyRequests", at.sick, "9"), false, "429")
 	case at.sick != "" && c.method != http.MethodGet && (at.sick != noLeases || c.isLease()):
 		return w.give(c, refusal(500, "", at.sick, ""), false, "500 in distress")
+	case at.fails(c):
+		return w.give(c, brokenKind, false, "500 for its kind")
 	case at.denied(c):
 		w.judge.denied(at, keyOf(c.path))
 		return w.give(c, denyDeletion, false, "403, deletions are denied")

@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	gosync "sync"
+	"time"
 )
 
 // gate is where requests of the daemon wait until the world decides what becomes of
@@ -32,15 +33,16 @@ type gate struct {
 // which of them came first is by chance.
 type call struct {
 	process *process
-	cluster string // or git
+	cluster string // or git, or [checks]
 	what    string // method, path, query and the sum of the body
 	method  string
 	path    string
 	body    []byte
 	request *http.Request
 	answer  chan answer
-	hole    bool   // nobody will ever answer
-	name    string // see key
+	hole    bool          // nobody will ever answer
+	name    string        // see key
+	since   time.Duration // when it came, since the world began
 }
 
 // answer is what becomes of a call.
@@ -74,7 +76,7 @@ func (g *gate) wait(ctx context.Context, c *call) (answer, error) {
 	if c.process.isDead() {
 		return answer{}, errKilled
 	}
-	c.answer = make(chan answer, 1)
+	c.answer, c.since = make(chan answer, 1), time.Since(c.process.world.begun)
 	c.key()
 	g.mu.Lock()
 	g.waiting = append(g.waiting, c)

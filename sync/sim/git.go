@@ -35,6 +35,7 @@ type git struct {
 type commit struct {
 	id      config.Commit
 	units   []*unit // by path
+	author  string  // see [world.authorOf]
 	held    bool    // a document of the fleet is wrong
 	masks   []where // of its Masks
 	windows []where // of its Windows, see [shut]
@@ -132,6 +133,12 @@ func (w *world) waveOf(cluster, cell string) int {
 	return -1
 }
 
+// waveAt is the name of the wave that a target is in.
+func (w *world) waveAt(target string) string {
+	cluster, cell, _ := strings.Cut(target, "/")
+	return w.judge.waveName(w.waveOf(cluster, cell))
+}
+
 // commit is the commit with an id; nil when there is none.
 func (g *git) commit(id config.Commit) *commit {
 	for _, c := range g.order {
@@ -181,6 +188,7 @@ func (g *git) version() int {
 func (g *git) push(c *commit) {
 	slices.SortFunc(c.units, func(a, b *unit) int { return strings.Compare(a.path, b.path) })
 	sum := sha1.Sum(fmt.Appendf(nil, "%d", len(g.order)))
+	c.author = g.world.authorOf(len(g.order))
 	c.id = config.Commit(hex.EncodeToString(sum[:]))
 	files := fstest.MapFS{}
 	for name, content := range g.files(c) {
@@ -286,6 +294,7 @@ func (w *world) fleetFile() string {
 		if wave.maxConcurrent > 0 {
 			fmt.Fprintf(&b, ", maxConcurrent: %d", wave.maxConcurrent)
 		}
+		b.WriteString(w.shape.gates(wave))
 		b.WriteString("}\n")
 	}
 	if w.shape.hold {

@@ -64,6 +64,11 @@ type judge struct {
 	rows   map[string]*row // what the state has of each unit
 	rowsOf [2]int          // process and its commits
 	rowsIn int             // the generation of that state
+	rowsAt time.Duration   // when that was read, since the world began
+
+	fought       map[fought][]time.Duration   // when a fighter changed an object
+	yeses        []yes                        // of the endpoint of gates
+	rolloutSince map[rolloutKey]time.Duration // when each release was first stored, since the world began
 
 	wentBack map[string]time.Duration // when a unit's release was last taken back, or held
 
@@ -81,16 +86,18 @@ type memory struct {
 	promoted map[string]bool // units that an operator let go on, since a release of theirs began
 	masks    []where         // of the fleet
 	windows  []where         // of the fleet
+	gateMemory
 }
 
 func newMemory() memory {
-	return memory{pins: map[string]string{}, promoted: map[string]bool{}}
+	return memory{pins: map[string]string{}, promoted: map[string]bool{},
+		gateMemory: gateMemory{promotes: map[string][]string{}, done: map[string]unit{}}}
 }
 
 // clone is a memory that goes on by itself.
 func (m memory) clone() memory {
 	m.pins, m.promoted = maps.Clone(m.pins), maps.Clone(m.promoted)
-	m.given = slices.Clone(m.given)
+	m.given, m.gateMemory = slices.Clone(m.given), m.gateMemory.clone()
 	for i, g := range m.given {
 		is := *g
 		m.given[i] = &is
@@ -137,7 +144,7 @@ func newJudge(w *world) *judge {
 	return &judge{world: w, memory: newMemory(), holders: map[int]map[string]string{}, handedOver: map[string]time.Duration{},
 		left: map[int]map[string][]*given{}, allowed: map[deletion]bool{}, places: map[place]*held{}, causes: map[string]string{},
 		inForce: map[int]*commit{}, known: map[int]*commit{}, deleted: map[string]int{}, made: map[place]int{}, failed: map[string]string{}, first: map[int]*commit{}, blind: map[int]time.Duration{}, lineage: map[int]int{}, renewed: map[string]time.Time{}, units: map[string]view{},
-		turnedBack: map[string]*unit{}, maskEnded: map[place]time.Duration{}, ran: map[place]string{}, wentBack: map[string]time.Duration{}}
+		turnedBack: map[string]*unit{}, maskEnded: map[place]time.Duration{}, ran: map[place]string{}, wentBack: map[string]time.Duration{}, rolloutSince: map[rolloutKey]time.Duration{}, fought: map[fought][]time.Duration{}}
 }
 
 // objectf notes the first objection.
@@ -169,6 +176,7 @@ func (j *judge) before(c *call) {
 	j.entries(c.process)
 	j.bound(c, at, k)
 	j.identity(c, at)
+	j.ownName(c, at)
 	j.writer(c, at)
 	switch {
 	case c.method == http.MethodDelete:
@@ -230,6 +238,9 @@ func (j *judge) fetched(p *process, c *commit) {
 func (j *judge) cause(unit, text string) { j.causes[unit] = text }
 
 func (j *judge) faulty(c *call, f *fault) {
+	if c.cluster == checks {
+		j.cause(c.request.URL.Query().Get("unit"), "a gate did not answer")
+	}
 	if f.name == "denied by admission" {
 		j.cause(bodyOf(c).unit(), f.name)
 	}
@@ -398,6 +409,9 @@ func (j *judge) hear(o observed) {
 		j.inForce[o.process.number] = c
 		if o.generation == j.generation {
 			j.fleetIs(c)
+			j.takes(c)
+		} else {
+			o.process.disk.takes(c)
 		}
 	}
 	if o.process.second {
@@ -415,6 +429,7 @@ func (j *judge) hear(o observed) {
 		case "started":
 			if !slices.ContainsFunc(j.given, func(g *given) bool { return g.Verb == order.Promote && !g.heard && string(g.Scope.Unit) == unit }) {
 				delete(j.promoted, unit)
+				delete(j.promotes, unit)
 			}
 			j.startsAgain(t)
 		case "mask", "freeze", "pause":
@@ -441,6 +456,9 @@ func (j *judge) hear(o observed) {
 		case "done":
 			j.isThere(o, t)
 			j.ranThere(unit)
+			if c := j.world.git.commits[t.Commit]; c != nil && c.unit(unit) != nil {
+				j.done[unit] = *c.unit(unit)
+			}
 			if c := j.inForce[o.process.number]; c != nil {
 				if u := c.unit(unit); u != nil && !u.broken && !u.denied && !j.isIll(unit) {
 					delete(j.causes, unit)
@@ -524,6 +542,13 @@ func (j *judge) identity(c *call, at *cluster) {
 		j.pins[c.cluster] = is
 	} else if was != is {
 		j.objectf("identity", "%s is written to the cluster %s, and the state knows %s", c.key(), is, was)
+	}
+}
+
+// ownName: nothing is written to a cluster whose Lease says that it has another name.
+func (j *judge) ownName(c *call, at *cluster) {
+	if name := at.leaseName(); name != "" && name != c.cluster && (at.unnoticed == 0 || j.elapsed-at.unnoticed >= pauseTime) {
+		j.objectf("identity", "%s is written as cluster %s, and its Lease says that it is %s", c.key(), c.cluster, name)
 	}
 }
 

@@ -19,10 +19,11 @@ import (
 // given is an order that somebody gave.
 type given struct {
 	order.Order
-	seq  int64
-	tag  string // nobody else's, and in each line of the history about it
-	at   time.Duration
-	from int // the first process that finds it when it starts
+	world *world
+	seq   int64
+	tag   string // nobody else's, and in each line of the history about it
+	at    time.Duration
+	from  int // the first process that finds it when it starts
 
 	taken   bool
 	takenAt time.Duration
@@ -46,7 +47,7 @@ func (g *given) holds(verb order.Verb, at place, p *process) bool {
 }
 
 func (g *given) has(at place) bool {
-	return g.Scope.Has(config.Place{Unit: config.UnitPath(at.unit), Target: config.TargetName(at.target), Tenant: "shop"})
+	return g.Scope.Has(config.Place{Unit: config.UnitPath(at.unit), Target: config.TargetName(at.target), Tenant: "shop", Wave: g.world.waveAt(at.target)})
 }
 
 const (
@@ -70,6 +71,7 @@ func (j *judge) ordered(g *given) {
 		}
 	case order.Promote:
 		j.promoted[string(g.Scope.Unit)] = true
+		j.promotes[string(g.Scope.Unit)] = append(j.promotes[string(g.Scope.Unit)], g.By)
 	}
 	for _, other := range j.given {
 		if other.Verb == g.Verb.Ends() && other.stands() && other.Scope.Within(g.Scope) {
@@ -134,7 +136,8 @@ func (j *judge) toldOf(p *process, g *given) int {
 	}
 	moments := map[time.Time]bool{}
 	for _, e := range events {
-		if e.Kind == string(g.Verb) && strings.Contains(e.Text, g.tag) && !strings.HasSuffix(e.Text, inherited) {
+		isEnd := strings.HasPrefix(e.Text, "the time of ")
+		if e.Kind == string(g.Verb) && strings.Contains(e.Text, g.tag) && !strings.HasSuffix(e.Text, inherited) && !isEnd {
 			moments[e.Time] = true
 		}
 	}
@@ -161,7 +164,7 @@ func (j *judge) inherits(t rollout.Transition) {
 	if !strings.HasSuffix(t.Text, inherited) {
 		return
 	}
-	g := &given{tag: t.Text, at: j.elapsed, taken: true, takenAt: j.elapsed, heard: true, dirty: j.dirtyNow(), inherited: true}
+	g := &given{world: j.world, tag: t.Text, at: j.elapsed, taken: true, takenAt: j.elapsed, heard: true, dirty: j.dirtyNow(), inherited: true}
 	g.Verb, g.Scope = order.Verb(t.Kind), order.Scope{Unit: t.Unit, Target: t.Target, Wave: t.Wave}
 	if _, text, ok := strings.Cut(t.Text, " until "); ok {
 		until, _, _ := strings.Cut(text, ",")
@@ -204,7 +207,7 @@ func (j *judge) ordersIn(cluster string) (left []*given) {
 		case o.Scope.Target.Cluster() != cluster:
 			continue
 		}
-		g := &given{Order: o, tag: o.Reason, at: j.elapsed, takenAt: j.elapsed}
+		g := &given{Order: o, world: j.world, tag: o.Reason, at: j.elapsed, takenAt: j.elapsed}
 		g.taken, g.heard, g.inherited, g.left = true, true, true, true
 		left = append(left, g)
 	}

@@ -26,6 +26,8 @@ type row struct {
 		Wave     int
 		Silence  bool
 		Promoted bool
+		// StartedAt is when it began, by the daemon's clock.
+		StartedAt time.Time
 	}
 	Targets map[string]*rowTarget
 }
@@ -34,6 +36,7 @@ type rowTarget struct {
 	Wave            int
 	Wanted, Applied string
 	Dirty, Touched  bool
+	Fast            bool // it has what it had before, and waits for no wave
 	Masked, Trouble string
 	Health          rollout.Health
 	TriedAt         time.Time
@@ -45,6 +48,7 @@ func (j *judge) readRows(p *process) {
 	p.mu.Lock()
 	is := [2]int{p.number, p.commits}
 	p.mu.Unlock()
+	defer func() { j.rowsAt = time.Since(j.world.begun) }()
 	if j.rowsOf == is && j.rows != nil {
 		return
 	}
@@ -71,6 +75,7 @@ func (j *judge) readRows(p *process) {
 		next[string(path)] = r
 	}
 	j.rows, j.rowsOf = next, is
+	j.readRollouts(next)
 	if lineage := j.lineage[p.number]; before != nil && j.rowsIn == lineage {
 		j.begins(p, before, next)
 		j.unsaid(p, before, next)
@@ -134,6 +139,7 @@ func (j *judge) begins(p *process, before, next map[string]*row) {
 				continue
 			}
 			j.begun(p, place{path, name}, r, t)
+			j.gated(place{path, name}, r, t)
 			j.room(place{path, name}, before, next)
 		}
 	}

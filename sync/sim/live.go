@@ -125,3 +125,9 @@ func (c *cluster) lease() (holder, orders string) {
 	})
 	return holder, orders
 }
+
+// leaseName is the name that the cluster has by its Lease.
+func (c *cluster) leaseName() (name string) {
+	c.Look("coordination.k8s.io", "leases", func(o simulator.Object) { name = o.GetAnnotations()[config.AnnotationCluster] })
+	return name
+}

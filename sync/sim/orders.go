@@ -16,13 +16,21 @@ import (
 // command writes an operator's order. It says which one; empty when there is no state to
 // write it to.
 func (w *world) command(verb order.Verb, scope order.Scope, lasts time.Duration) string {
+	return w.issue(order.Order{By: "ann", Verb: verb, Scope: scope}, lasts)
+}
+
+// issue writes an order, with an end after some time; zero is none.
+func (w *world) issue(o order.Order, lasts time.Duration) string {
 	if _, err := os.Stat(w.disk.file()); err != nil || w.disk.full.Load() {
 		return ""
 	}
 	w.judge.orderCount++
-	g := &given{tag: fmt.Sprintf("order %d.", w.judge.orderCount), at: w.judge.elapsed, from: w.processes}
-	g.Order = order.Order{At: w.now(), By: "ann", Verb: verb, Scope: scope, Reason: g.tag}
-	if lasts > 0 {
+	g := &given{world: w, tag: fmt.Sprintf("order %d.", w.judge.orderCount), at: w.judge.elapsed, from: w.processes}
+	g.Order, g.At, g.Reason = o, w.now(), g.tag
+	switch {
+	case lasts > 0 && o.Verb == order.Approve:
+		g.EndAfter(lasts)
+	case lasts > 0:
 		g.Until = w.now().Add(lasts)
 	}
 	if w.process != nil {
@@ -33,10 +41,10 @@ func (w *world) command(verb order.Verb, scope order.Scope, lasts time.Duration)
 		return err
 	})
 	if err != nil {
-		w.judge.objectf("state", "%s: %v", verb, err)
+		w.judge.objectf("state", "%s: %v", o.Verb, err)
 	}
 	w.judge.ordered(g)
-	return fmt.Sprintf("%s %s %s %s", g.tag, verb, scope.Text(), lasts)
+	return fmt.Sprintf("%s %s %s %s", g.tag, o.Verb, o.Scope.Text(), lasts)
 }
 
 // standingVerbs are in force until another order ends them.
@@ -81,7 +89,16 @@ func (w *world) once() string {
 		return ""
 	}
 	unit := config.UnitPath(units[w.rand.IntN(len(units))].path)
-	return w.command(pick(w.rand, order.Promote, order.Promote, order.Rollback, order.Clear, order.Reconcile), order.Scope{Unit: unit}, 0)
+	verb := pick(w.rand, order.Promote, order.Promote, order.Rollback, order.Clear, order.Reconcile)
+	return w.issue(order.Order{By: w.somebody(), Verb: verb, Scope: order.Scope{Unit: unit}}, 0)
+}
+
+// somebody is one of the operators, where it matters who.
+func (w *world) somebody() string {
+	if w.shape.gated {
+		return pick(w.rand, people...)
+	}
+	return people[0]
 }
 
 // liftAll ends what stands, as the state has it, and reports whether there was something.

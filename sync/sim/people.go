@@ -294,7 +294,10 @@ func (w *world) cure() string {
 // makeAnew takes a cluster away and brings another one back under its name.
 func (w *world) makeAnew() string {
 	c := w.someCluster()
-	if name := w.writtenTo(); name != "" { // there it matters most
+	if w.swapped != nil {
+		return ""
+	}
+	if name := w.writtenTo(); w.clusters[name] != nil { // there it matters most
 		c = w.clusters[name]
 	}
 	w.reset(c)
@@ -322,7 +325,7 @@ func (w *world) reset(c *cluster) {
 // bringOldBack brings back a cluster that another one took the place of.
 func (w *world) bringOldBack() string {
 	c := w.clusterThat(func(c *cluster) bool { return c.first != c.Cluster })
-	if c == nil {
+	if c == nil || w.swapped != nil {
 		return ""
 	}
 	w.reset(c)

@@ -181,6 +181,7 @@ func (w *world) stepped() {
 	time.Sleep(took)
 	w.judge.elapsed += took
 	w.settleAll()
+	w.fightOn()
 	w.stats.now.steps++
 	w.reap()
 	w.judge.look()

@@ -68,7 +68,11 @@ type world struct {
 	judge   *judge
 	history []string
 	stats   *stats
-	calm    bool // no fault happens any more
+	calm    bool   // no fault happens any more
+	says    string // what the endpoint of gates says; empty is yes
+
+	fighters []*fighter
+	swapped  []string // the two clusters that stand at each other's address
 
 	arrived chan struct{} // told when a request came to the gate, or a process ended
 	lifted  [3]int        // process, its commits and the orders when nothing stood any more
@@ -90,6 +94,10 @@ type shape struct {
 	settled  bool // everything has arrived before anything goes wrong
 	keeps    bool // the last commit leaves alone what nothing is wrong with
 	seldom   bool // drift is only watched for: nothing is due for hours
+	// gated says that waves have gates, and approvalTime is how long an approval is good.
+	gated        bool
+	hostile      bool // see [hostileEvents]
+	approvalTime time.Duration
 }
 
 // budget bounds what is in change at a time; zero is no bound.
@@ -105,6 +113,9 @@ type wave struct {
 	soak          time.Duration
 	maxFailures   int
 	maxConcurrent int
+	approval      bool          // its start waits for approval
+	asks          string        // an endpoint is asked: at its start, at its end; empty: it is not
+	askTime       time.Duration // in which it has to say yes; zero is for ever
 }
 
 // cluster is one of the clusters, with what is wrong with it at the moment.
@@ -116,6 +127,7 @@ type cluster struct {
 	sick     string             // what it answers to each write; empty when it is well
 	rightsUp bool               // the daemon has lost its rights
 	denies   bool               // it denies deletions
+	broken   string             // the kind that it fails for, as in paths; empty: for none
 	seen     *simulator.Cluster // when the judge looked last
 	version  string             // of it then
 	live     map[key]live
@@ -129,6 +141,8 @@ func newWorld(seed uint64, dir string, s *stats) *world {
 	w := &world{seed: seed, dir: dir, begun: time.Now(), arrived: make(chan struct{}, 1), stats: s, clusters: map[string]*cluster{}}
 	w.rand = rand.New(rand.NewPCG(seed, 1))
 	w.shape = drawShape(w.rand)
+	drawGates(seed, &w.shape)
+	drawHostile(seed, &w.shape)
 	for _, name := range w.shape.clusters {
 		w.clusters[name] = &cluster{name: name}
 		w.make(w.clusters[name])

@@ -184,6 +184,11 @@ type Names struct {
 type Brought struct {
 	Commit  config.Commit `json:"commit"`
 	Authors []string      `json:"authors,omitempty"`
+	// Unreleased are those of earlier commits too, by unit: of what changed while the unit had a
+	// problem, and comes with the commit that mends it.
+	Unreleased map[config.UnitPath][]string `json:"unreleased,omitempty"`
+	// Refused is a newer commit that nothing may be taken from; empty where there is none.
+	Refused config.Commit `json:"refused,omitempty"`
 }
 
 // Brought is that of the last commit that was taken.

@@ -1,0 +1,161 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+)
+
+// fighter is a controller that changes an object back whenever swell has corrected it.
+type fighter struct {
+	cluster string
+	key     key
+	edits   int
+}
+
+// fought are the corrections of an object while somebody fights for it.
+type fought struct {
+	cluster string
+	key     key
+}
+
+// hostileEvents are those about what is at cross purposes with swell, or is not what it seems.
+var hostileEvents = []event{
+	{"fighter", 6, (*world).fight},
+	{"fighters leave", 6, (*world).endFights},
+	{"clusters swapped", 3, (*world).swap},
+	{"clusters swapped back", 12, (*world).swapBack},
+	{"kind broken", 5, (*world).breakKind},
+	{"kind well", 8, (*world).mendKinds},
+}
+
+// drawHostile has such things happen in one of two histories.
+func drawHostile(seed uint64, s *shape) {
+	s.hostile = seed >= firstOfGates && rand.New(rand.NewPCG(seed, 6)).IntN(2) == 0
+}
+
+// fight has a controller begin to fight for an object.
+func (w *world) fight() string {
+	c, k, ok := w.someLive("ConfigMap", "Deployment", "Widget")
+	if !ok || slices.ContainsFunc(w.fighters, func(f *fighter) bool { return f.cluster == c.name && f.key == k }) {
+		return ""
+	}
+	w.fighters = append(w.fighters, &fighter{cluster: c.name, key: k})
+	return fmt.Sprintf("for %s on %s", k, c.name)
+}
+
+func (w *world) endFights() string {
+	n := len(w.fighters)
+	w.fighters = nil
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprint(n)
+}
+
+// fightOn has each fighter change what swell has corrected. The values differ.
+func (w *world) fightOn() {
+	for _, f := range w.fighters {
+		c := w.clusters[f.cluster]
+		w.judge.see(c)
+		l, there := c.live[f.key]
+		if !there || l.edited || l.going || l.unit == "" {
+			continue
+		}
+		f.edits++
+		body := fmt.Sprintf(`{"data":{"v":"fought %d"}}`, f.edits)
+		switch f.key.kind {
+		case "Deployment":
+			body = `{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"registry.example.com/app:hotfix"}]}}}}`
+		case "Widget":
+			body = fmt.Sprintf(`{"spec":{"v":"fought %d"}}`, f.edits)
+		}
+		w.judge.byHand(c, f.key)
+		w.ask(c, "PATCH", pathOf(f.key), mergePatch, "fighter", body)
+		w.judge.fights(f)
+	}
+}
+
+const (
+	// fightTime is over how long the corrections of an object are counted, and mostCorrections how
+	// many there may be: a dozen before it counts as a fight, one after each pause of 1, 2, 4 and more
+	// minutes, and those that begin anew with another bundle, an order to retry, or a daemon.
+	fightTime       = 10 * time.Minute
+	mostCorrections = 60
+)
+
+// fights: what somebody fights for is not corrected all the time.
+func (j *judge) fights(f *fighter) {
+	of := fought{f.cluster, f.key}
+	at := append(j.fought[of], j.elapsed)
+	at = slices.DeleteFunc(at, func(at time.Duration) bool { return j.elapsed-at > fightTime })
+	if j.fought[of] = at; len(at) > mostCorrections {
+		j.objectf("a fight is paused", "%s on %s was corrected %d times within %s", f.key, f.cluster, len(at), fightTime)
+	}
+}
+
+// swap has two clusters stand at each other's address.
+func (w *world) swap() string {
+	if w.swapped != nil {
+		return ""
+	}
+	names := slices.Clone(w.shape.clusters)
+	w.rand.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	w.swapped = names[:2]
+	w.exchange()
+	return strings.Join(w.swapped, " and ")
+}
+
+func (w *world) exchange() {
+	a, b := w.clusters[w.swapped[0]], w.clusters[w.swapped[1]]
+	w.reset(a)
+	w.reset(b)
+	a.Cluster, b.Cluster = b.Cluster, a.Cluster
+}
+
+func (w *world) swapBack() string {
+	if w.swapped == nil {
+		return ""
+	}
+	w.exchange()
+	text := strings.Join(w.swapped, " and ")
+	w.swapped = nil
+	return text
+}
+
+// brokenKind is what a server answers to each call about a kind whose stored objects it cannot
+// convert.
+var brokenKind = refusal(500, "InternalError", `conversion webhook for example.com/v1, Kind=Widget failed: Post "https://x": no endpoints available`, "")
+
+// breakKind has a cluster fail for one kind.
+func (w *world) breakKind() string {
+	c := w.someCluster()
+	if c.broken != "" {
+		return ""
+	}
+	c.broken = pick(w.rand, "widgets", "widgets", "secrets", "jobs")
+	w.gate.cut(c.name)
+	for _, u := range w.git.head.units {
+		w.judge.cause(u.path, c.broken+" cannot be read or written on "+c.name)
+	}
+	return c.name + " " + c.broken
+}
+
+func (w *world) mendKinds() string {
+	c := w.clusterThat(func(c *cluster) bool { return c.broken != "" })
+	if c == nil {
+		return ""
+	}
+	c.broken = ""
+	return c.name
+}
+
+// fails says whether a call is about the kind that the cluster fails for.
+func (c *cluster) fails(call *call) bool {
+	return c.broken != "" && slices.Contains(strings.Split(call.path, "/"), c.broken)
+}

@@ -1,0 +1,202 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync/order"
+)
+
+// gateMemory is what the judge knows of the gates of a state.
+type gateMemory struct {
+	approvals []approval
+	promotes  map[string][]string // who promoted a unit, since a release of its began
+	oldest    *commit             // the first one that was taken
+	done      map[string]unit     // as it was when its release was last done
+}
+
+func (m gateMemory) clone() gateMemory {
+	m.approvals = slices.Clone(m.approvals)
+	promotes, done := map[string][]string{}, map[string]unit{}
+	for path, by := range m.promotes {
+		promotes[path] = slices.Clone(by)
+	}
+	for path, u := range m.done {
+		done[path] = u
+	}
+	m.promotes, m.done = promotes, done
+	return m
+}
+
+// approval is that of the start of a wave with certain bundles.
+type approval struct {
+	unit, wave, bundles, by string
+}
+
+// yes is what an endpoint said.
+type yes struct {
+	unit, wave string
+	asked      time.Duration // since the world began
+}
+
+// rolloutKey is one release of a unit, whichever state knows it.
+type rolloutKey struct {
+	unit    string
+	id      int
+	started time.Time
+}
+
+// approvesGate notes who approves which bundles.
+func (j *judge) approvesGate(p *process, ask order.Ask, by string) {
+	j.readRows(p)
+	if r := j.rows[string(ask.Unit)]; r != nil {
+		j.approvals = append(j.approvals, approval{string(ask.Unit), ask.Wave, j.bundlesOf(r, ask.Wave), by})
+	}
+}
+
+// bundlesOf is what a release brings in a wave.
+func (j *judge) bundlesOf(r *row, wave string) string {
+	var all []string
+	for _, name := range sorted(r.Targets) {
+		if t := r.Targets[name]; t.Wanted != "" && j.waveName(t.Wave) == wave {
+			all = append(all, name+" "+t.Wanted)
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+func (j *judge) waveName(n int) string {
+	if n < 0 || n >= len(j.world.shape.waves) {
+		return ""
+	}
+	return j.world.shape.waves[n].name
+}
+
+func (j *judge) saidYes(c *call) {
+	values := c.request.URL.Query()
+	j.yeses = append(j.yeses, yes{values.Get("unit"), values.Get("wave"), c.since})
+}
+
+// takes notes the first commit of a state.
+func (m *gateMemory) takes(c *commit) {
+	if m.oldest == nil && !c.held {
+		m.oldest = c
+	}
+}
+
+// authorsOf are those of the commits whose changes a release carries: since the unit was last
+// done, as it is then, or was not there.
+func (j *judge) authorsOf(path string, release config.Commit) []string {
+	order := j.world.git.order
+	last := j.world.git.index(release)
+	var all []string
+	for i := last; i >= 0 && j.oldest != nil && i >= j.world.git.index(j.oldest.id); i-- {
+		is, done := order[i].unit(path), j.done[path]
+		if is == nil || is.sameAs(&done) && !is.frozen {
+			break
+		}
+		var before *unit
+		if i > 0 {
+			before = order[i-1].unit(path)
+		}
+		if before == nil || !is.sameAs(before) {
+			all = append(all, order[i].author)
+		}
+	}
+	return all
+}
+
+// sameAs says that two units say the same; a mistake says nothing.
+func (u *unit) sameAs(other *unit) bool {
+	a, b := *u, *other
+	a.frozen, b.frozen = false, false
+	return fmt.Sprintf("%+v", a) == fmt.Sprintf("%+v", b)
+}
+
+// gated: a release starts on a target when the gates before it let it, each as it is asked.
+func (j *judge) gated(at place, r *row, t *rowTarget) {
+	if !j.world.shape.gated || t.Wanted == "" || t.Wave < 0 || t.Fast || j.isHere(at) {
+		return
+	}
+	authors := j.authorsOf(at.unit, config.Commit(r.Rollout.Commit))
+	may := func(by string) bool { return !slices.Contains(authors, by) }
+	if wave := j.world.shape.waves[t.Wave]; wave.approval && !slices.ContainsFunc(j.promotes[at.unit], may) {
+		j.isApproved(at, r, wave.name, authors)
+	}
+	if len(j.promotes[at.unit]) > 0 {
+		return // with a reason: each order has one
+	}
+	for i, wave := range j.world.shape.waves[:t.Wave+1] {
+		if wave.asks == "start" && i == t.Wave || wave.asks == "end" && i < t.Wave && r.wrote(i) {
+			j.isAnswered(at, r, wave)
+		}
+	}
+}
+
+// isHere says that the place had the whole bundle of some commit already: a state that was lost
+// finds it there, and nothing has to be approved for that.
+func (j *judge) isHere(at place) bool {
+	h := j.places[at]
+	if h == nil {
+		return false
+	}
+	for _, s := range h.bundles {
+		if s.now {
+			return j.lineages > 0
+		}
+	}
+	return false
+}
+
+// wrote says that the release has written a target of a wave.
+func (r *row) wrote(wave int) bool {
+	for _, t := range r.Targets {
+		if t.Wave == wave && t.Wanted != "" && t.Wanted == t.Applied && !t.Dirty && t.Touched && t.Masked == "" && !t.Fast && t.Trouble == "" {
+			return true
+		}
+	}
+	return false
+}
+
+func (j *judge) isApproved(at place, r *row, wave string, authors []string) {
+	bundles, refused := j.bundlesOf(r, wave), ""
+	for _, a := range j.approvals {
+		if a.unit != at.unit || a.wave != wave || a.bundles != bundles {
+			continue
+		}
+		if !slices.Contains(authors, a.by) {
+			return
+		}
+		refused = fmt.Sprintf("; %s approved it, and is among the authors %v", a.by, authors)
+	}
+	j.objectf("a gate lets through what was approved", "%v begins with %s%s; approved is %v", at, bundles, refused, j.approvals)
+}
+
+// isAnswered: a yes counts for the release that it was asked for, and that wrote nothing more in
+// its wave since.
+func (j *judge) isAnswered(at place, r *row, wave wave) {
+	since := j.rolloutSince[rolloutKey{at.unit, r.Rollout.ID, r.Rollout.StartedAt}]
+	for _, y := range j.yeses {
+		if y.unit == at.unit && y.wave == wave.name && y.asked >= since {
+			return
+		}
+	}
+	j.objectf("a gate says yes", "%v begins, and the gate at the %s of wave %s said no yes since %s: %v", at, wave.asks, wave.name, since, j.yeses)
+}
+
+// readRollouts notes since when there is each release: since the last look at the state at the
+// earliest.
+func (j *judge) readRollouts(next map[string]*row) {
+	for path, r := range next {
+		k := rolloutKey{path, r.Rollout.ID, r.Rollout.StartedAt}
+		if _, known := j.rolloutSince[k]; !known {
+			j.rolloutSince[k] = j.rowsAt
+		}
+	}
+}
