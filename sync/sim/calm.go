@@ -182,8 +182,8 @@ func (w *world) bringBack() {
 	for _, name := range w.shape.clusters {
 		c, other := w.clusters[name], w.clusters[name].leaseName()
 		switch {
-		case known[name].UID != "" || other == "" || other == name:
-		case known[other].UID == "": // as the text says: they are swapped back
+		case other == "" || other == name:
+		case known[name].UID == "" && known[other].UID == "": // as the text says: they are swapped back
 			w.standAt(other, c.Cluster)
 		default: // or the annotation is taken away
 			w.ask(c, http.MethodPatch, "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/swell-sim", mergePatch, "kubectl",

@@ -46,7 +46,11 @@ func (j *judge) deletes(c *call, at *cluster, k key) {
 // the process has just fetched, whichever of the units that have the object makes it.
 func (j *judge) rightly(c *call, entries []store.Entry, k key, uid string) {
 	rule, why := "nothing is deleted in doubt", "no commit was fetched"
-	for _, commit := range []*commit{j.inForce[c.process.number], j.known[c.process.number]} {
+	commits := []*commit{j.inForce[c.process.number], j.known[c.process.number]}
+	if commits[0] == nil && commits[1] == nil { // without Git, the commit of the state stays in force
+		commits[0] = j.newest
+	}
+	for _, commit := range commits {
 		for i := range entries {
 			if commit == nil {
 				continue

@@ -18,6 +18,7 @@ type gateMemory struct {
 	approvals []approval
 	promotes  map[string][]string // who promoted a unit, since a release of its began
 	oldest    *commit             // the first one that was taken
+	newest    *commit             // the last one that was looked at
 	done      map[string]unit     // as it was when its release was last done
 }
 
@@ -83,8 +84,9 @@ func (j *judge) saidYes(c *call) {
 	j.yeses = append(j.yeses, yes{values.Get("unit"), values.Get("wave"), c.since})
 }
 
-// takes notes the first commit of a state.
+// takes notes the first and the newest commit of a state.
 func (m *gateMemory) takes(c *commit) {
+	m.newest = c
 	if m.oldest == nil && !c.held {
 		m.oldest = c
 	}
@@ -112,11 +114,11 @@ func (j *judge) authorsOf(path string, release config.Commit) []string {
 	return all
 }
 
-// sameAs says that two units say the same; a mistake says nothing.
-func (u *unit) sameAs(other *unit) bool {
-	a, b := *u, *other
-	a.frozen, b.frozen = false, false
-	return fmt.Sprintf("%+v", a) == fmt.Sprintf("%+v", b)
+// sameAs says that two units stand for the same objects; a mistake says nothing.
+func (u *unit) sameAs(other *unit) bool { return u.content() == other.content() }
+
+func (u *unit) content() string {
+	return fmt.Sprintf("%s broken %t, denied %t", nameOf(u.objects(target{cell: "x"})), u.broken && u.workload, u.denied && (u.workload || u.hashed))
 }
 
 // gated: a release starts on a target when the gates before it let it, each as it is asked.

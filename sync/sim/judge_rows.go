@@ -193,7 +193,8 @@ func leaves(r *row, name string) bool {
 // room: budgets hold.
 func (j *judge) room(at place, before, next map[string]*row) {
 	r, b := next[at.unit], j.world.shape.budget
-	failed, failedBefore, flying, there, free := 0, 0, 0, 0, awaited(next)
+	failed, failedBefore, there, free := 0, 0, 0, awaited(next)
+	var flying []string
 	for path, other := range next {
 		was := before[path]
 		if other.failedOn(r.Rollout.Commit) {
@@ -205,8 +206,8 @@ func (j *judge) room(at place, before, next map[string]*row) {
 		if free[path] {
 			continue
 		}
-		if other.inFlight() && (was == nil || was.settledOrFlying()) {
-			flying++
+		if other.inFlight() && (was == nil || was.settledOrFlying()) && !other.wasMasked(was) {
+			flying = append(flying, path)
 		}
 		if t := other.Targets[at.target]; t != nil && other.inChange(t) && was.leads(at.target, t) {
 			there++
@@ -217,8 +218,9 @@ func (j *judge) room(at place, before, next map[string]*row) {
 		j.objectf("the commit breaker", "%v begins although %d units failed on commit %s", at, failed, r.Rollout.Commit)
 	case b.unitsPerTarget > 0 && !free[at.unit] && there > b.unitsPerTarget:
 		j.objectf("budgets hold", "%v begins, and %d units are in change there", at, there)
-	case b.units > 0 && !free[at.unit] && flying > b.units && (before[at.unit] == nil || !before[at.unit].inFlight()):
-		j.objectf("budgets hold", "%v begins, and %d units are in change", at, flying)
+	case b.units > 0 && !free[at.unit] && len(flying) > b.units && (before[at.unit] == nil || !before[at.unit].inFlight()) && !r.wasMasked(before[at.unit]):
+		slices.Sort(flying)
+		j.objectf("budgets hold", "%v begins, and %d units are in change: %v", at, len(flying), flying)
 	}
 }
 
@@ -240,6 +242,16 @@ func (r *row) settledOrFlying() bool {
 		}
 	}
 	return true
+}
+
+// wasMasked says that a mask of the unit ended: what is in change there waits for no room.
+func (r *row) wasMasked(before *row) bool {
+	for name, t := range r.Targets {
+		if before != nil && before.Targets[name] != nil && before.Targets[name].Masked != "" && t.Masked == "" && !t.TriedAt.IsZero() {
+			return true
+		}
+	}
+	return false
 }
 
 func (r *row) failedOn(commit string) bool {
