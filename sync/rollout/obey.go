@@ -249,6 +249,7 @@ const byHand = "rollback "
 // one, where none is.
 func (p *pass) rollBack(u *Unit, o *order.Order) (did, idle string) {
 	r, without, why := u.Rollout, "", ""
+	wasDone := r.Status == Done || u.Releases[r.ID] != "" // since when somebody had it tried again
 	switch {
 	case r.Status == RollingBack || r.Status == RolledBack && o.To == "":
 		return "", fmt.Sprintf("it is %s already", r.Status)
@@ -256,12 +257,12 @@ func (p *pass) rollBack(u *Unit, o *order.Order) (did, idle string) {
 		if without, why = u.stepBackTo(o); why != "" {
 			return "", why
 		}
-	case r.Status == Done && !u.stepBack(), r.Status != Done && !u.CanGoBack():
+	case wasDone && !u.stepBack(), !wasDone && !u.CanGoBack():
 		return "", "no earlier bundle that passed its wave is known"
 	}
 	r.Stalled, r.Silence = false, false
 	r.Failure = byHand + o.Text()
-	if r.Status == Done && o.To == "" {
+	if wasDone && o.To == "" {
 		without = u.withoutPast()
 	}
 	r.Failure = joined(r.Failure, without)

@@ -434,6 +434,8 @@ func (j *judge) hear(o observed) {
 			j.startsAgain(t)
 		case "mask", "freeze", "pause":
 			j.inherits(t)
+		case "unmask", "thaw", "resume":
+			j.endsInherited(t)
 		case "retry", "clear":
 			clear(j.failed) // what failed since the order was given is meant too
 		case "promote":

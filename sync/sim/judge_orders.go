@@ -173,6 +173,21 @@ func (j *judge) inherits(t rollout.Transition) {
 	j.given = append(j.given, g)
 }
 
+// endsInherited ends what a Lease carried and a pass took over after the order was given that ends
+// it.
+func (j *judge) endsInherited(t rollout.Transition) {
+	for _, g := range j.given {
+		if g.Verb.Ends() == "" || !strings.Contains(t.Text, g.tag) {
+			continue
+		}
+		for _, other := range j.given {
+			if other.inherited && other.Verb == g.Verb.Ends() && other.stands() && other.Scope.Within(g.Scope) {
+				j.endOrder(other)
+			}
+		}
+	}
+}
+
 // leftTo takes in what the Lease carries that a process reads. That is in force in its cluster
 // once the process has the Lease, also where its state does not know it.
 func (j *judge) leftTo(c *call) {
