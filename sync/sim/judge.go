@@ -539,9 +539,12 @@ func (j *judge) identity(c *call, at *cluster) {
 	if at.unnoticed > 0 && j.elapsed-at.unnoticed < pauseTime {
 		return
 	}
-	is := at.identity()
-	if was := j.pins[c.cluster]; was == "" {
-		j.pins[c.cluster] = is
+	is, pins := at.identity(), j.pins
+	if c.process.second { // it is dead, and has a state of its own
+		pins = c.process.disk.pins
+	}
+	if was := pins[c.cluster]; was == "" {
+		pins[c.cluster] = is
 	} else if was != is {
 		j.objectf("identity", "%s is written to the cluster %s, and the state knows %s", c.key(), is, was)
 	}

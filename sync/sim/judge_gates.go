@@ -48,9 +48,13 @@ type yes struct {
 
 // rolloutKey is one release of a unit, whichever state knows it.
 type rolloutKey struct {
-	unit    string
-	id      int
-	started time.Time
+	unit            string
+	id              int
+	commit, release string
+}
+
+func keyOfRollout(unit string, r *row) rolloutKey {
+	return rolloutKey{unit, r.Rollout.ID, r.Rollout.Commit, r.Rollout.Release}
 }
 
 // approvesGate notes who approves which bundles.
@@ -183,7 +187,7 @@ func (j *judge) isApproved(at place, r *row, wave string, authors []string) {
 // isAnswered: a yes counts for the release that it was asked for, and that wrote nothing more in
 // its wave since.
 func (j *judge) isAnswered(at place, r *row, wave wave) {
-	since := j.rolloutSince[rolloutKey{at.unit, r.Rollout.ID, r.Rollout.StartedAt}]
+	since := j.rolloutSince[keyOfRollout(at.unit, r)]
 	for _, y := range j.yeses {
 		if y.unit == at.unit && y.wave == wave.name && y.asked >= since {
 			return
@@ -196,7 +200,7 @@ func (j *judge) isAnswered(at place, r *row, wave wave) {
 // earliest.
 func (j *judge) readRollouts(next map[string]*row) {
 	for path, r := range next {
-		k := rolloutKey{path, r.Rollout.ID, r.Rollout.StartedAt}
+		k := keyOfRollout(path, r)
 		if _, known := j.rolloutSince[k]; !known {
 			j.rolloutSince[k] = j.rowsAt
 		}

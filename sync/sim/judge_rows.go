@@ -26,8 +26,6 @@ type row struct {
 		Wave     int
 		Silence  bool
 		Promoted bool
-		// StartedAt is when it began, by the daemon's clock.
-		StartedAt time.Time
 	}
 	Targets map[string]*rowTarget
 }

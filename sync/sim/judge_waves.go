@@ -169,7 +169,7 @@ func (j *judge) overwritten(cluster string, k key, mark string) {
 
 // passed says whether a bundle was applied, healthy and soaked on a target. An older state
 // knows that it was, and what came after it shows where something but a Job was written, to
-// a process that once took the Lease of the cluster.
+// a process that has the Lease of the cluster.
 func (j *judge) passed(at place, objects map[key]string, soak time.Duration, p *process) bool {
 	h := j.places[at]
 	if h == nil {
@@ -182,7 +182,8 @@ func (j *judge) passed(at place, objects map[key]string, soak time.Duration, p *
 	case s.whole:
 		return s.latest-s.first >= soak
 	}
-	unseen := !s.evident || j.holders[p.number][h.target.cluster] == ""
+	holder, _ := j.world.clusters[h.target.cluster].lease()
+	unseen := !s.evident || j.holders[p.number][h.target.cluster] != holder
 	return s.ended > 0 && (j.isOlder && unseen || j.elapsed-s.ended < jobTime) && s.lasted >= soak
 }
 
