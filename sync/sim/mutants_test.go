@@ -211,18 +211,15 @@ func hunt(ctx context.Context, binary, name string, first uint64) (seed uint64, 
 	return 0, "", fmt.Errorf("%d histories:\n%.2000s", mutantSeeds, out)
 }
 
-// TestHunt plays histories until the judge objects, that of the kept seed first. It is for
-// mutants.
+// TestHunt plays histories until the judge objects, that of the kept seed first and then those
+// after it. It is for mutants.
 func TestHunt(t *testing.T) {
 	if os.Getenv("SWELL_SIM_MUTANT") == "" {
 		return
 	}
 	first := uint64(number(t, "SWELL_SIM_SEED", 0))
 	for n := range uint64(mutantSeeds) {
-		seed := first // and then from 0 on
-		if n > 0 {
-			seed = n - 1
-		}
+		seed := first + n
 		if w := run(t, seed, choices(seed, usualSteps), newStats()); w.judge.objection != nil {
 			fmt.Printf("FOUND %d by %q\n", seed, w.judge.objection.rule)
 			return
