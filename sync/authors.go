@@ -23,32 +23,34 @@ func (d *Daemon) findAuthors(r *Record) {
 	} else if s != nil {
 		d.orders.brought.Refused = ""
 	}
-	was := d.orders.brought
-	if d.Authors == nil || !d.monorepo.isKnown() || d.monorepo.snapshot.Commit == was.Commit {
+	before := d.orders.brought
+	if d.Authors == nil || !d.monorepo.isKnown() || d.monorepo.snapshot.Commit == before.Commit {
 		return
 	}
-	is := store.Brought{Commit: d.monorepo.snapshot.Commit}
-	emails, err := d.Authors(was.Commit, is.Commit)
+	next := store.Brought{Commit: d.monorepo.snapshot.Commit}
+	emails, err := d.Authors(before.Commit, next.Commit)
 	if err != nil { // the first commit's at least
-		r.fail(fmt.Errorf("who wrote what commit %s brings is not known in full: %w", is.Commit.Short(), err))
-		if emails, err = d.Authors("", is.Commit); err != nil {
+		r.fail(fmt.Errorf("who wrote what commit %s brings is not known in full: %w", next.Commit.Short(), err))
+		if emails, err = d.Authors("", next.Commit); err != nil {
 			r.fail(err)
 		}
-		emails = append(emails, was.Authors...)
+		emails = append(emails, before.Authors...)
 	}
 	fresh := namedAuthors(emails, d.Operators)
 	isWithheld := len(d.monorepo.wanted.Withheld)+len(d.guarded.waiting) > 0
-	if is.Authors = sortedNames(fresh, nil); isWithheld {
-		is.Authors = sortedNames(fresh, was.Authors)
+	if next.Authors = sortedNames(fresh, nil); isWithheld {
+		next.Authors = sortedNames(fresh, before.Authors)
 	}
-	is.Unreleased = unreleased(was.Unreleased, fresh, d.orders.taken, d.monorepo.wanted, isWithheld)
-	d.orders.brought, d.orders.taken = is, d.monorepo.wanted
+	next.Unreleased = unreleased(before.Unreleased, fresh, d.orders.taken, d.monorepo.wanted, isWithheld)
+	d.orders.brought, d.orders.taken = next, d.monorepo.wanted
 }
 
-// unreleased are the authors of what did not come to be released of units, as they had a
-// problem: of those that have one by now, and of those that this commit mends. authors wrote
-// what is new since the commit that before is of; before is nil where nobody knows it any more.
-func unreleased(was map[config.UnitPath][]string, authors []string, before, is *rollout.Wanted, isWithheld bool) map[config.UnitPath][]string {
+// unreleased are the authors of changes that did not come to be released, as the unit had a
+// problem: of units that have one by now, and of those that this commit mends. known are those of
+// the commit before, which wanted before; nil where nobody knows that any more. authors wrote
+// the changes since then.
+func unreleased(known map[config.UnitPath][]string, authors []string, before, wanted *rollout.Wanted,
+	isWithheld bool) map[config.UnitPath][]string {
 	earlier := func(path config.UnitPath) *rollout.WantedUnit {
 		if before == nil {
 			return nil
@@ -56,12 +58,12 @@ func unreleased(was map[config.UnitPath][]string, authors []string, before, is *
 		return before.Units[path]
 	}
 	all := map[config.UnitPath][]string{}
-	for path, names := range was {
-		if w := earlier(path); is.Units[path] != nil && (w == nil || w.Frozen != "" || isWithheld) {
+	for path, names := range known {
+		if w := earlier(path); wanted.Units[path] != nil && (w == nil || w.Frozen != "" || isWithheld) {
 			all[path] = names
 		}
 	}
-	for path, w := range is.Units {
+	for path, w := range wanted.Units {
 		if w.Frozen != "" && w != earlier(path) {
 			all[path] = sortedNames(authors, all[path])
 		}

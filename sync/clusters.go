@@ -35,8 +35,8 @@ func (d *Daemon) openFleet(ctx context.Context) error {
 // that identity under another name. It is safe for concurrent use.
 func (d *Daemon) isKnown(name, uid string) bool {
 	clusters, err := d.Store.Clusters()
-	for is, c := range clusters {
-		if (is == name || uid != "" && c.UID == uid) && c.Survey != store.Unsurveyed {
+	for other, c := range clusters {
+		if (other == name || uid != "" && c.UID == uid) && c.Survey != store.Unsurveyed {
 			return true
 		}
 	}

@@ -58,8 +58,8 @@ type Options struct {
 	Lease config.Lease
 	// Endpoints are what gates may ask, by name.
 	Endpoints map[string]config.Endpoint
-	// Outside is the way to endpoints. Nil is the network.
-	Outside http.RoundTripper
+	// EndpointTransport is the way to endpoints. Nil is the network.
+	EndpointTransport http.RoundTripper
 	// Keys open encrypted Secrets. Nil: there are none.
 	Keys *sops.Keys
 	// Operators are known by their emails in commits, too.
@@ -137,7 +137,7 @@ func Open(options Options) (*Daemon, error) {
 		d.guarded.limits = *options.Guard
 	}
 	d.executor = executor.New(d.arrived)
-	d.gates = gate.New(d.Endpoints, d.Outside, d.wake)
+	d.gates = gate.New(d.Endpoints, d.EndpointTransport, d.wake)
 	d.branch = &branch{source: d.Source, poll: d.Poll, wake: d.wake}
 	d.Patience = cmp.Or(d.Patience, executor.DefaultPatience)
 	d.monorepo = monorepo{source: d.Source, path: d.Path, compiler: &d.Compiler, allowEmpty: d.AllowEmpty,

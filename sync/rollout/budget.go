@@ -256,7 +256,8 @@ func (p *pass) pend(path config.UnitPath) {
 	case u.Rollout.Release == release:
 		u.Pending = nil
 	default:
-		u.Pending = &Pending{Release: release, Commit: p.want.Commit, Since: p.now, Changed: p.now, Authors: union(p.want.Authors, p.want.Unreleased[path])}
+		u.Pending = &Pending{Release: release, Commit: p.want.Commit, Since: p.now, Changed: p.now,
+			Authors: union(p.want.Authors, p.want.Unreleased[path])}
 		if was != nil { // it has waited since then, also for others that changed with it
 			u.Pending.Since = was.Since
 			u.Pending.Authors = union(was.Authors, u.Pending.Authors)

@@ -158,7 +158,7 @@ func (p *pass) promote(u *Unit, o *order.Order) (did, idle string) {
 	r.EndsWaived = r.Wave + 1
 	did = fmt.Sprintf("wave %s ends when it is healthy, whatever its soak and gates say", name)
 	why := ""
-	if u.starts(r.Wave, true) { // what is masked starts later, and its gate is waived with the next one's
+	if u.starts(r.Wave, true) { // targets under a mask start later, and their gate is waived with the next one's
 		why = p.keepsShut(u, r.Wave, true, o)
 	}
 	if why = cmp.Or(why, p.keepsShut(u, r.Wave+1, true, o)); why != "" {

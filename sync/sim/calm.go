@@ -36,6 +36,9 @@ func (w *world) recover() {
 	w.calm = true
 	w.heals()
 	w.othersGoOn()
+	for _, c := range w.clusters {
+		c.broken = ""
+	}
 	w.rollbacksEnd()
 	w.cleanCommit()
 	before, ordered := w.judge.elapsed, map[string]time.Duration{}
@@ -82,13 +85,13 @@ func (w *world) rollbacksEnd() {
 	}
 }
 
-// othersGoOn expects that a unit with a problem stays alone with it: what the newest
-// commit wants of the others arrives.
+// othersGoOn expects that a unit with a problem stays alone with it, be it that a cluster fails
+// for a kind of its objects: what the newest commit wants of the others arrives.
 func (w *world) othersGoOn() {
 	head := w.git.head
 	var well []*unit
 	for _, u := range head.apps() {
-		if w.judge.goodIn(head, u) && !u.broken && !u.denied {
+		if w.judge.goodIn(head, u) && !u.broken && !u.denied && !w.isBroken(u) {
 			well = append(well, u)
 		}
 	}
@@ -108,6 +111,16 @@ func (w *world) othersGoOn() {
 		}
 		w.calmly(ordered)
 	}
+}
+
+// isBroken says that some cluster fails for a kind that the unit has objects of.
+func (w *world) isBroken(u *unit) bool {
+	for _, c := range w.clusters {
+		if c.broken == "widgets" && u.widget || c.broken == "secrets" && u.secret || c.broken == "jobs" && u.hook != "" {
+			return true
+		}
+	}
+	return false
 }
 
 // missing says what of units is not there yet.
@@ -150,7 +163,7 @@ func (w *world) heals() {
 	w.disk.full.Store(false)
 	for _, name := range w.shape.clusters {
 		c := w.clusters[name]
-		c.away, c.sick, c.rightsUp, c.denies, c.broken = "", "", false, false, ""
+		c.away, c.sick, c.rightsUp, c.denies = "", "", false, false
 		w.healAll(c)
 	}
 	if p := w.process; p != nil {
@@ -175,18 +188,18 @@ func (w *world) bringBack() {
 		w.judge.objectf("state", "clusters: %v", err)
 	}
 	for _, name := range w.shape.clusters {
-		if is := w.everMade(known[name].UID); is != nil && is != w.clusters[name].Cluster {
-			w.standAt(name, is)
+		if pinned := w.everMade(known[name].UID); pinned != nil && pinned != w.clusters[name].Cluster {
+			w.standAt(name, pinned)
 		}
 	}
 	for _, name := range w.shape.clusters {
-		c, other := w.clusters[name], w.clusters[name].leaseName()
+		cluster, other := w.clusters[name], w.clusters[name].leaseName()
 		switch {
 		case other == "" || other == name:
 		case known[name].UID == "" && known[other].UID == "": // as the text says: they are swapped back
-			w.standAt(other, c.Cluster)
+			w.standAt(other, cluster.Cluster)
 		default: // or the annotation is taken away
-			w.ask(c, http.MethodPatch, "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/swell-sim", mergePatch, "kubectl",
+			w.ask(cluster, http.MethodPatch, "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/swell-sim", mergePatch, "kubectl",
 				fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, config.AnnotationCluster))
 			w.tell("the Lease of %s does not say %s any more", name, other)
 		}
@@ -197,25 +210,25 @@ func (w *world) bringBack() {
 // none.
 func (w *world) everMade(uid string) *simulator.Cluster {
 	for _, name := range w.shape.clusters {
-		if is := w.clusters[name].all[uid]; is != nil {
-			return is
+		if cluster := w.clusters[name].all[uid]; cluster != nil {
+			return cluster
 		}
 	}
 	return nil
 }
 
 // standAt has a cluster stand at a name. One that it stood at until now gets the other one.
-func (w *world) standAt(name string, is *simulator.Cluster) {
+func (w *world) standAt(name string, pinned *simulator.Cluster) {
 	c := w.clusters[name]
 	for _, other := range w.shape.clusters {
-		if w.clusters[other].Cluster == is {
+		if w.clusters[other].Cluster == pinned {
 			w.gate.cut(other)
 			w.clusters[other].Cluster = c.Cluster
 			w.tell("cluster %s is the one that stood at %s", other, name)
 		}
 	}
 	w.gate.cut(name)
-	c.Cluster = is
+	c.Cluster = pinned
 	w.tell("cluster %s is the one again that the state knows", name)
 }
 
@@ -287,8 +300,8 @@ func (w *world) operate(ordered map[string]time.Duration) bool {
 			}
 		}
 	}
-	if said := w.approveAll(); said != "" {
-		w.tell("approve: %s", said)
+	if approval := w.approveAll(); approval != "" {
+		w.tell("approve: %s", approval)
 		w.stepped()
 		return true
 	}

@@ -227,7 +227,7 @@ func (w *world) run(on *disk) *process {
 		Drift:      config.Drift{Schedule: schedule, Location: time.UTC, Watch: w.shape.watch},
 		Log:        w.logger(), Now: w.now, Steady: func() time.Duration { return time.Since(w.begun) },
 		Operators: operators(), Authors: w.git.authors,
-		Endpoints: map[string]config.Endpoint{checks: {URL: "http://checks.invalid"}}, Outside: &transport{p, checks},
+		Endpoints: map[string]config.Endpoint{checks: {URL: "http://checks.invalid"}}, EndpointTransport: &transport{p, checks},
 		Observe: func(r sync.Record, s *rollout.State) { w.judge.observe(p, r, s) },
 	})
 	if err != nil {

@@ -24,7 +24,8 @@ type fought struct {
 	key     key
 }
 
-// hostileEvents are those about what is at cross purposes with swell, or is not what it seems.
+// hostileEvents are those about others who undo what swell does, and about clusters that are not
+// the ones that they seem to be.
 var hostileEvents = []event{
 	{"fighter", 6, (*world).fight},
 	{"fighters leave", 6, (*world).endFights},
@@ -63,8 +64,8 @@ func (w *world) fightOn() {
 	for _, f := range w.fighters {
 		c := w.clusters[f.cluster]
 		w.judge.see(c)
-		l, there := c.live[f.key]
-		if !there || l.edited || l.going || l.unit == "" {
+		l, exists := c.live[f.key]
+		if !exists || l.edited || l.going || l.unit == "" {
 			continue
 		}
 		f.edits++
@@ -91,11 +92,11 @@ const (
 
 // fights: what somebody fights for is not corrected all the time.
 func (j *judge) fights(f *fighter) {
-	of := fought{f.cluster, f.key}
-	at := append(j.fought[of], j.elapsed)
-	at = slices.DeleteFunc(at, func(at time.Duration) bool { return j.elapsed-at > fightTime })
-	if j.fought[of] = at; len(at) > mostCorrections {
-		j.objectf("a fight is paused", "%s on %s was corrected %d times within %s", f.key, f.cluster, len(at), fightTime)
+	object := fought{f.cluster, f.key}
+	times := append(j.fought[object], j.elapsed)
+	times = slices.DeleteFunc(times, func(edit time.Duration) bool { return j.elapsed-edit > fightTime })
+	if j.fought[object] = times; len(times) > mostCorrections {
+		j.objectf("a fight is paused", "%s on %s was corrected %d times within %s", f.key, f.cluster, len(times), fightTime)
 	}
 }
 
@@ -130,7 +131,8 @@ func (w *world) swapBack() string {
 
 // brokenKind is what a server answers to each call about a kind whose stored objects it cannot
 // convert.
-var brokenKind = refusal(500, "InternalError", `conversion webhook for example.com/v1, Kind=Widget failed: Post "https://x": no endpoints available`, "")
+var brokenKind = refusal(500, "InternalError",
+	`conversion webhook for example.com/v1, Kind=Widget failed: Post "https://x": no endpoints available`, "")
 
 // breakKind has a cluster fail for one kind.
 func (w *world) breakKind() string {

@@ -143,8 +143,10 @@ type view struct {
 func newJudge(w *world) *judge {
 	return &judge{world: w, memory: newMemory(), holders: map[int]map[string]string{}, handedOver: map[string]time.Duration{},
 		left: map[int]map[string][]*given{}, allowed: map[deletion]bool{}, places: map[place]*held{}, causes: map[string]string{},
-		inForce: map[int]*commit{}, known: map[int]*commit{}, deleted: map[string]int{}, made: map[place]int{}, failed: map[string]string{}, first: map[int]*commit{}, blind: map[int]time.Duration{}, lineage: map[int]int{}, renewed: map[string]time.Time{}, units: map[string]view{},
-		turnedBack: map[string]*unit{}, maskEnded: map[place]time.Duration{}, ran: map[place]string{}, wentBack: map[string]time.Duration{}, rolloutSince: map[rolloutKey]time.Duration{}, fought: map[fought][]time.Duration{}}
+		inForce: map[int]*commit{}, known: map[int]*commit{}, deleted: map[string]int{}, made: map[place]int{}, failed: map[string]string{},
+		first: map[int]*commit{}, blind: map[int]time.Duration{}, lineage: map[int]int{}, renewed: map[string]time.Time{},
+		units: map[string]view{}, turnedBack: map[string]*unit{}, maskEnded: map[place]time.Duration{}, ran: map[place]string{},
+		wentBack: map[string]time.Duration{}, rolloutSince: map[rolloutKey]time.Duration{}, fought: map[fought][]time.Duration{}}
 }
 
 // objectf notes the first objection.
@@ -539,20 +541,21 @@ func (j *judge) identity(c *call, at *cluster) {
 	if at.unnoticed > 0 && j.elapsed-at.unnoticed < pauseTime {
 		return
 	}
-	is, pins := at.identity(), j.pins
+	identity, pins := at.identity(), j.pins
 	if c.process.second { // it is dead, and has a state of its own
 		pins = c.process.disk.pins
 	}
-	if was := pins[c.cluster]; was == "" {
-		pins[c.cluster] = is
-	} else if was != is {
-		j.objectf("identity", "%s is written to the cluster %s, and the state knows %s", c.key(), is, was)
+	if pinned := pins[c.cluster]; pinned == "" {
+		pins[c.cluster] = identity
+	} else if pinned != identity {
+		j.objectf("identity", "%s is written to the cluster %s, and the state knows %s", c.key(), identity, pinned)
 	}
 }
 
 // ownName: nothing is written to a cluster whose Lease says that it has another name.
-func (j *judge) ownName(c *call, at *cluster) {
-	if name := at.leaseName(); name != "" && name != c.cluster && (at.unnoticed == 0 || j.elapsed-at.unnoticed >= pauseTime) {
+func (j *judge) ownName(c *call, cluster *cluster) {
+	isNoticed := cluster.unnoticed == 0 || j.elapsed-cluster.unnoticed >= pauseTime
+	if name := cluster.leaseName(); name != "" && name != c.cluster && isNoticed {
 		j.objectf("identity", "%s is written as cluster %s, and its Lease says that it is %s", c.key(), c.cluster, name)
 	}
 }

@@ -103,15 +103,15 @@ func (j *judge) authorsOf(path string, release config.Commit) []string {
 	last := j.world.git.index(release)
 	var all []string
 	for i := last; i >= 0 && j.oldest != nil && i >= j.world.git.index(j.oldest.id); i-- {
-		is, done := order[i].unit(path), j.done[path]
-		if is == nil || is.sameAs(&done) && !is.frozen {
+		u, done := order[i].unit(path), j.done[path]
+		if u == nil || u.sameAs(&done) && !u.frozen {
 			break
 		}
 		var before *unit
 		if i > 0 {
 			before = order[i-1].unit(path)
 		}
-		if before == nil || !is.sameAs(before) {
+		if before == nil || !u.sameAs(before) {
 			all = append(all, order[i].author)
 		}
 	}
@@ -122,33 +122,34 @@ func (j *judge) authorsOf(path string, release config.Commit) []string {
 func (u *unit) sameAs(other *unit) bool { return u.content() == other.content() }
 
 func (u *unit) content() string {
-	return fmt.Sprintf("%s broken %t, denied %t", nameOf(u.objects(target{cell: "x"})), u.broken && u.workload, u.denied && (u.workload || u.hashed))
+	isBroken, isDenied := u.broken && u.workload, u.denied && (u.workload || u.hashed)
+	return fmt.Sprintf("%s broken %t, denied %t", nameOf(u.objects(target{cell: "x"})), isBroken, isDenied)
 }
 
 // gated: a release starts on a target when the gates before it let it, each as it is asked.
-func (j *judge) gated(at place, r *row, t *rowTarget) {
-	if !j.world.shape.gated || t.Wanted == "" || t.Wave < 0 || t.Fast || j.isHere(at) {
+func (j *judge) gated(where place, r *row, t *rowTarget) {
+	if !j.world.shape.gated || t.Wanted == "" || t.Wave < 0 || t.Fast || j.isHere(where) {
 		return
 	}
-	authors := j.authorsOf(at.unit, config.Commit(r.Rollout.Commit))
+	authors := j.authorsOf(where.unit, config.Commit(r.Rollout.Commit))
 	may := func(by string) bool { return !slices.Contains(authors, by) }
-	if wave := j.world.shape.waves[t.Wave]; wave.approval && !slices.ContainsFunc(j.promotes[at.unit], may) {
-		j.isApproved(at, r, wave.name, authors)
+	if wave := j.world.shape.waves[t.Wave]; wave.approval && !slices.ContainsFunc(j.promotes[where.unit], may) {
+		j.isApproved(where, r, wave.name, authors)
 	}
-	if len(j.promotes[at.unit]) > 0 {
+	if len(j.promotes[where.unit]) > 0 {
 		return // with a reason: each order has one
 	}
 	for i, wave := range j.world.shape.waves[:t.Wave+1] {
 		if wave.asks == "start" && i == t.Wave || wave.asks == "end" && i < t.Wave && r.wrote(i) {
-			j.isAnswered(at, r, wave)
+			j.isAnswered(where, r, wave)
 		}
 	}
 }
 
 // isHere says that the place had the whole bundle of some commit already: a state that was lost
 // finds it there, and nothing has to be approved for that.
-func (j *judge) isHere(at place) bool {
-	h := j.places[at]
+func (j *judge) isHere(where place) bool {
+	h := j.places[where]
 	if h == nil {
 		return false
 	}
@@ -163,17 +164,18 @@ func (j *judge) isHere(at place) bool {
 // wrote says that the release has written a target of a wave.
 func (r *row) wrote(wave int) bool {
 	for _, t := range r.Targets {
-		if t.Wave == wave && t.Wanted != "" && t.Wanted == t.Applied && !t.Dirty && t.Touched && t.Masked == "" && !t.Fast && t.Trouble == "" {
+		isWritten := t.Wanted != "" && t.Wanted == t.Applied && !t.Dirty && t.Touched
+		if t.Wave == wave && isWritten && t.Masked == "" && !t.Fast && t.Trouble == "" {
 			return true
 		}
 	}
 	return false
 }
 
-func (j *judge) isApproved(at place, r *row, wave string, authors []string) {
+func (j *judge) isApproved(where place, r *row, wave string, authors []string) {
 	bundles, refused := j.bundlesOf(r, wave), ""
 	for _, a := range j.approvals {
-		if a.unit != at.unit || a.wave != wave || a.bundles != bundles {
+		if a.unit != where.unit || a.wave != wave || a.bundles != bundles {
 			continue
 		}
 		if !slices.Contains(authors, a.by) {
@@ -181,19 +183,20 @@ func (j *judge) isApproved(at place, r *row, wave string, authors []string) {
 		}
 		refused = fmt.Sprintf("; %s approved it, and is among the authors %v", a.by, authors)
 	}
-	j.objectf("a gate lets through what was approved", "%v begins with %s%s; approved is %v", at, bundles, refused, j.approvals)
+	j.objectf("a gate lets through what was approved", "%v begins with %s%s; approved is %v", where, bundles, refused, j.approvals)
 }
 
 // isAnswered: a yes counts for the release that it was asked for, and that wrote nothing more in
 // its wave since.
-func (j *judge) isAnswered(at place, r *row, wave wave) {
-	since := j.rolloutSince[keyOfRollout(at.unit, r)]
+func (j *judge) isAnswered(where place, r *row, wave wave) {
+	since := j.rolloutSince[keyOfRollout(where.unit, r)]
 	for _, y := range j.yeses {
-		if y.unit == at.unit && y.wave == wave.name && y.asked >= since {
+		if y.unit == where.unit && y.wave == wave.name && y.asked >= since {
 			return
 		}
 	}
-	j.objectf("a gate says yes", "%v begins, and the gate at the %s of wave %s said no yes since %s: %v", at, wave.asks, wave.name, since, j.yeses)
+	j.objectf("a gate says yes", "%v begins, and the gate at the %s of wave %s said no yes since %s: %v",
+		where, wave.asks, wave.name, since, j.yeses)
 }
 
 // readRollouts notes since when there is each release: since the last look at the state at the

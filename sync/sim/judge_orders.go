@@ -47,7 +47,8 @@ func (g *given) holds(verb order.Verb, at place, p *process) bool {
 }
 
 func (g *given) has(at place) bool {
-	return g.Scope.Has(config.Place{Unit: config.UnitPath(at.unit), Target: config.TargetName(at.target), Tenant: "shop", Wave: g.world.waveAt(at.target)})
+	wave := g.world.waveAt(at.target)
+	return g.Scope.Has(config.Place{Unit: config.UnitPath(at.unit), Target: config.TargetName(at.target), Tenant: "shop", Wave: wave})
 }
 
 const (
@@ -164,7 +165,8 @@ func (j *judge) inherits(t rollout.Transition) {
 	if !strings.HasSuffix(t.Text, inherited) {
 		return
 	}
-	g := &given{world: j.world, tag: t.Text, at: j.elapsed, taken: true, takenAt: j.elapsed, heard: true, dirty: j.dirtyNow(), inherited: true}
+	g := &given{world: j.world, tag: t.Text, at: j.elapsed, takenAt: j.elapsed, dirty: j.dirtyNow()}
+	g.taken, g.heard, g.inherited = true, true, true
 	g.Verb, g.Scope = order.Verb(t.Kind), order.Scope{Unit: t.Unit, Target: t.Target, Wave: t.Wave}
 	if _, text, ok := strings.Cut(t.Text, " until "); ok {
 		until, _, _ := strings.Cut(text, ",")

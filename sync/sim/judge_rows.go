@@ -216,7 +216,7 @@ func (j *judge) room(at place, before, next map[string]*row) {
 		j.objectf("the commit breaker", "%v begins although %d units failed on commit %s", at, failed, r.Rollout.Commit)
 	case b.unitsPerTarget > 0 && !free[at.unit] && there > b.unitsPerTarget:
 		j.objectf("budgets hold", "%v begins, and %d units are in change there", at, there)
-	case b.units > 0 && !free[at.unit] && len(flying) > b.units && (before[at.unit] == nil || !before[at.unit].inFlight()) && !r.wasMasked(before[at.unit]):
+	case b.units > 0 && !free[at.unit] && len(flying) > b.units && !before[at.unit].isFlying() && !r.wasMasked(before[at.unit]):
 		slices.Sort(flying)
 		j.objectf("budgets hold", "%v begins, and %d units are in change: %v", at, len(flying), flying)
 	}
@@ -242,10 +242,18 @@ func (r *row) settledOrFlying() bool {
 	return true
 }
 
-// wasMasked says that a mask of the unit ended: what is in change there waits for no room.
+// isFlying is [row.inFlight] of a unit that may not be there.
+func (r *row) isFlying() bool { return r != nil && r.inFlight() }
+
+// wasMasked says that a mask of the unit ended: a target that was in change then waits for no
+// room.
 func (r *row) wasMasked(before *row) bool {
+	if before == nil {
+		return false
+	}
 	for name, t := range r.Targets {
-		if before != nil && before.Targets[name] != nil && before.Targets[name].Masked != "" && t.Masked == "" && !t.TriedAt.IsZero() {
+		earlier := before.Targets[name]
+		if earlier != nil && earlier.Masked != "" && t.Masked == "" && !t.TriedAt.IsZero() {
 			return true
 		}
 	}
