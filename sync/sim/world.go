@@ -6,11 +6,12 @@
 // SQLite state, clusters of package simulator, and a Git of trees in memory. All of it
 // runs in a bubble of testing/synctest, so time passes only when nobody does anything.
 //
-// A world is made from a seed. Every request of the daemon stops at a gate (gate.go).
-// When all goroutines wait, the next event is chosen by the seed (schedule.go): a
-// request is let through or answered with a fault (faults.go), time passes, somebody
-// commits (git.go), with Masks and Windows (bounds.go) too, people and controllers change
-// live objects (people.go), operators give orders (orders.go), a second daemon comes
+// A world is made from a seed. Every request of the daemon stops at a gate (gate.go). When
+// all goroutines wait, the next event is chosen by the seed (schedule.go): a request is
+// let through or answered with a fault (faults.go), time passes, somebody commits
+// (git.go), with Masks and Windows (bounds.go) too, people and controllers change live
+// objects (people.go), operators give orders (orders.go) and approve gates (gates.go),
+// somebody fights for an object or swaps two clusters (hostile.go), a second daemon comes
 // (rival.go), the process is killed, the state is lost or an older one is put back, or its
 // disk is full (disk.go). After each step a judge (judge.go and those beside it) looks at
 // what must always hold. It has its own knowledge: what the commits want, what operators
