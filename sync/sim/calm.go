@@ -36,9 +36,7 @@ func (w *world) recover() {
 	w.calm = true
 	w.heals()
 	w.othersGoOn()
-	for _, c := range w.clusters {
-		c.broken = ""
-	}
+	w.mendAll()
 	w.rollbacksEnd()
 	w.cleanCommit()
 	before, ordered := w.judge.elapsed, map[string]time.Duration{}
@@ -88,6 +86,9 @@ func (w *world) rollbacksEnd() {
 // othersGoOn expects that a unit with a problem stays alone with it, be it that a cluster fails
 // for a kind of its objects: what the newest commit wants of the others arrives.
 func (w *world) othersGoOn() {
+	if w.shape.budget.units+w.shape.budget.unitsPerTarget > 0 { // who cannot go on keeps the room
+		w.mendAll()
+	}
 	head := w.git.head
 	var well []*unit
 	for _, u := range head.apps() {

@@ -157,6 +157,13 @@ func (w *world) mendKinds() string {
 	return c.name
 }
 
+// mendAll has no cluster fail for a kind any more.
+func (w *world) mendAll() {
+	for _, c := range w.clusters {
+		c.broken = ""
+	}
+}
+
 // fails says whether a call is about the kind that the cluster fails for.
 func (c *cluster) fails(call *call) bool {
 	return c.broken != "" && slices.Contains(strings.Split(call.path, "/"), c.broken)
