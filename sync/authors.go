@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -24,7 +25,11 @@ func (d *Daemon) findAuthors(r *Record) {
 		d.orders.brought.Refused = ""
 	}
 	before := d.orders.brought
-	if d.Authors == nil || !d.monorepo.isKnown() || d.monorepo.snapshot.Commit == before.Commit {
+	if d.Authors == nil || !d.monorepo.isKnown() {
+		return
+	}
+	defer func() { d.orders.taken = taken{d.monorepo.snapshot, d.monorepo.wanted} }()
+	if d.monorepo.snapshot.Commit == before.Commit {
 		return
 	}
 	next := store.Brought{Commit: d.monorepo.snapshot.Commit}
@@ -41,30 +46,30 @@ func (d *Daemon) findAuthors(r *Record) {
 	if next.Authors = sortedNames(fresh, nil); isWithheld {
 		next.Authors = sortedNames(fresh, before.Authors)
 	}
-	next.Unreleased = unreleased(before.Unreleased, fresh, d.orders.taken, d.monorepo.wanted, isWithheld)
-	d.orders.brought, d.orders.taken = next, d.monorepo.wanted
+	next.Unreleased = d.unreleased(before.Unreleased, fresh, isWithheld)
+	d.orders.brought = next
+}
+
+// taken is a commit as it was taken.
+type taken struct {
+	snapshot *render.Snapshot
+	wanted   *rollout.Wanted
 }
 
 // unreleased are the authors of changes that did not come to be released, as the unit had a
 // problem: of units that have one by now, and of those that this commit mends. known are those of
-// the commit before, which wanted before; nil where nobody knows that any more. authors wrote
-// the changes since then.
-func unreleased(known map[config.UnitPath][]string, authors []string, before, wanted *rollout.Wanted,
-	isWithheld bool) map[config.UnitPath][]string {
-	earlier := func(path config.UnitPath) *rollout.WantedUnit {
-		if before == nil {
-			return nil
-		}
-		return before.Units[path]
-	}
+// the commit before; authors wrote the changes since then.
+func (d *Daemon) unreleased(known map[config.UnitPath][]string, authors []string, isWithheld bool) map[config.UnitPath][]string {
+	earlier, wanted := d.orders.taken.wanted, d.monorepo.wanted
 	all := map[config.UnitPath][]string{}
 	for path, names := range known {
-		if w := earlier(path); wanted.Units[path] != nil && (w == nil || w.Frozen != "" || isWithheld) {
+		wasMended := earlier != nil && earlier.Units[path] != nil && earlier.WhyFrozen(path) == "" && !isWithheld
+		if wanted.Units[path] != nil && !wasMended {
 			all[path] = names
 		}
 	}
-	for path, w := range wanted.Units {
-		if w.Frozen != "" && w != earlier(path) {
+	for path := range wanted.Units {
+		if wanted.WhyFrozen(path) != "" && d.changes(path) {
 			all[path] = sortedNames(authors, all[path])
 		}
 	}
@@ -72,6 +77,17 @@ func unreleased(known map[config.UnitPath][]string, authors []string, before, wa
 		return nil
 	}
 	return all
+}
+
+// changes says that a unit with a problem is another one than in the commit before, or that
+// nobody knows that one any more. A unit without files to look at is known by its problem.
+func (d *Daemon) changes(path config.UnitPath) bool {
+	before := d.orders.taken
+	if before.wanted == nil {
+		return true
+	}
+	return d.monorepo.snapshot.Units.Get(path) != before.snapshot.Units.Get(path) ||
+		d.monorepo.wanted.WhyFrozen(path) != before.wanted.WhyFrozen(path)
 }
 
 // sortedNames are the names of both lists, each once.

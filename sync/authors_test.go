@@ -55,7 +55,10 @@ func TestUnreleasedAuthors(t *testing.T) {
 	d := &Daemon{}
 	author := ""
 	d.Authors = func(config.Commit, config.Commit) ([]string, error) { return []string{author}, nil }
-	good, bad, worse := &rollout.WantedUnit{}, &rollout.WantedUnit{Frozen: "a mistake"}, &rollout.WantedUnit{Frozen: "a mistake"}
+	waves := &config.Rollout{Waves: []config.Wave{{}}}
+	targets := map[config.TargetName]rollout.WantedTarget{"a": {Digest: "1"}}
+	good, bad, same, worse := &rollout.WantedUnit{Rollout: waves, Targets: targets}, &rollout.WantedUnit{Frozen: "a mistake"},
+		&rollout.WantedUnit{Frozen: "a mistake"}, &rollout.WantedUnit{Frozen: "another mistake"}
 	for i, c := range []struct {
 		by      string
 		unit    *rollout.WantedUnit
@@ -65,7 +68,7 @@ func TestUnreleasedAuthors(t *testing.T) {
 	}{
 		{"ann", good, false, false, nil},
 		{"ben", bad, false, false, []string{"ben"}},
-		{"cal", bad, false, false, []string{"ben"}}, // about another unit
+		{"cal", same, false, false, []string{"ben"}}, // about another unit
 		{"dan", worse, true, false, []string{"ben", "dan"}},
 		{"eve", good, false, true, []string{"ben", "dan"}},
 		{"fay", good, true, false, []string{"ben", "dan"}}, // it is not known whether it was mended before
@@ -73,7 +76,7 @@ func TestUnreleasedAuthors(t *testing.T) {
 		{"hal", nil, false, false, nil},
 	} {
 		if c.restart {
-			d.orders.taken = nil
+			d.orders.taken = taken{}
 		}
 		author = c.by
 		commit := config.Commit(c.by)

@@ -35,12 +35,15 @@ func (d *Daemon) openFleet(ctx context.Context) error {
 // that identity under another name. It is safe for concurrent use.
 func (d *Daemon) isKnown(name, uid string) bool {
 	clusters, err := d.Store.Clusters()
+	if err != nil {
+		return false // it is asked again
+	}
 	for other, c := range clusters {
 		if (other == name || uid != "" && c.UID == uid) && c.Survey != store.Unsurveyed {
 			return true
 		}
 	}
-	return err != nil
+	return false
 }
 
 // findClusters looks for kubeconfigs that were added since the last pass.

@@ -63,7 +63,8 @@ func (d *Daemon) takeStored(r *Record) (named bool) {
 	}
 	tree, err := d.monorepo.tree(commit)
 	if err != nil {
-		return false // the failure of Git says it all
+		r.fail(err)
+		return false
 	}
 	d.monorepo.unconfirmed = true
 	return d.takeCommit(commit, tree, r)

@@ -29,9 +29,9 @@ type orders struct {
 	hurried  atomic.Bool    // see [Daemon.Hurry]; anybody sets it
 	pushed   atomic.Bool    // see [Daemon.Pushed]; anybody sets it
 
-	asks            []order.Ask     // that the store knows
-	brought, stored store.Brought   // of the last commit that was taken, and as the store knows it
-	taken           *rollout.Wanted // what that commit wants; nil after a restart
+	asks            []order.Ask   // that the store knows
+	brought, stored store.Brought // of the last commit that was taken, and as the store knows it
+	taken           taken         // that commit; zero after a restart
 
 	names store.Names      // that the store knows
 	named *render.Snapshot // what names was made of

@@ -282,8 +282,8 @@ func (c *Cluster) identity(ctx context.Context, conn *apply.Cluster, uid string)
 		return known, nil
 	}
 	if c.lease != nil {
-		if err := c.lease.mayBe(ctx, conn, uid); err != nil {
-			return "", fmt.Errorf("cluster %s: %w", c.name, err)
+		if isSure, err := c.lease.mayBe(ctx, conn, uid); err != nil || !isSure {
+			return uid, err
 		}
 	}
 	pinned, err := c.pin(ctx, c.name, uid) // the same for all who ask at a time: the first one's
@@ -292,7 +292,9 @@ func (c *Cluster) identity(ctx context.Context, conn *apply.Cluster, uid string)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.pinned = pinned
+	if pinned == uid { // else another one may be accepted at this moment
+		c.pinned = pinned
+	}
 	return pinned, nil
 }
 

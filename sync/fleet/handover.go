@@ -39,24 +39,26 @@ func (l *lease) write(next *coordinationv1.Lease) {
 	next.Annotations = annotations
 }
 
-// mayBe says that a cluster which is about to be taken for ours is another one by its Lease.
-// Whose Leases nobody may read has none. The state may know the cluster under another name, that
-// it had before.
-func (l *lease) mayBe(ctx context.Context, conn *apply.Cluster, uid string) error {
+// mayBe is the error that a cluster which is about to be taken for ours is another one by its
+// Lease. It is not sure where nobody may read that. The state may know the cluster under another
+// name, that it had before.
+func (l *lease) mayBe(ctx context.Context, conn *apply.Cluster, uid string) (isSure bool, err error) {
 	if l.known == nil || l.known(l.cluster, uid) {
-		return nil
+		return true, nil
 	}
 	existing, err := conn.GetLease(ctx, l.namespace, l.name)
 	switch {
-	case isHTTP(err, http.StatusNotFound), isHTTP(err, http.StatusForbidden):
-		return nil
+	case isHTTP(err, http.StatusNotFound):
+		return true, nil
+	case isHTTP(err, http.StatusForbidden): // nothing is written there, so nothing has to be noted
+		return false, nil
 	case err != nil:
-		return fmt.Errorf("%s: %w", l.text(), err)
+		return false, fmt.Errorf("cluster %s: %s: %w", l.cluster, l.text(), err)
 	}
 	if err := l.contradicts(existing); err != nil {
-		return fmt.Errorf("%s: %w", l.text(), err)
+		return false, NotWriter{fmt.Errorf("cluster %s: %s: %w", l.cluster, l.text(), err)}
 	}
-	return nil
+	return true, nil
 }
 
 // contradicts is the error that a Lease is of another cluster.

@@ -227,8 +227,8 @@ func (p *pass) bars(u *Unit, name config.TargetName, t *Target, why Why) (text s
 // early says that it is too early to go on with a write, or to try it again.
 func (p *pass) early(u *Unit, name config.TargetName, t *Target) bool {
 	due, waits := t.RetryAt, t.Step != "" && t.Attempts == 0
-	if waits {
-		due = p.state.notices.earlier(object.UnitTarget{Unit: u.Path, Target: name}, due)
+	if unitTarget := (object.UnitTarget{Unit: u.Path, Target: name}); waits && p.state.notices.fought[unitTarget] == 0 {
+		due = p.state.notices.earlier(unitTarget, due)
 	}
 	if !due.After(p.now) {
 		return false

@@ -110,7 +110,7 @@ func (p *pass) failures() map[config.Commit][]config.UnitPath {
 // soaks says that the wave under way was written, and not by a release that this one
 // supersedes. One with a target that waits for something that others bring does not end
 // without them, and takes no room from them; nor does one whose removal gets no further, be
-// it that it waits for others or that the server refuses it: nothing new runs there.
+// it that the server refuses it or does not answer: nothing new runs there.
 func (u *Unit) soaks() (soaks bool) {
 	if u.Rollout.Status != Progressing {
 		return false
@@ -119,7 +119,7 @@ func (u *Unit) soaks() (soaks bool) {
 		if !t.Touched || t.Wave != u.Rollout.Wave {
 			continue
 		}
-		if t.Trouble == TroubleDeferred || t.Wanted == "" && t.Trouble != NoTrouble {
+		if t.Trouble == TroubleDeferred || u.Rollout.Removing && t.Wanted == "" && t.debt() {
 			return false
 		}
 		soaks = soaks || t.applied() || !t.TriedAt.IsZero()

@@ -20,10 +20,27 @@ type notices struct {
 	// doubted are the places of which the health may have changed since the last look,
 	// whatever the state of their rollout.
 	doubted map[object.UnitTarget]bool
+	// fought counts, by place, the applies in a row that waited for the same as before and had to
+	// change back what somebody else had changed: what happens there hastens nothing.
+	fought map[object.UnitTarget]int
 
 	// steady says that health never changes by itself: nobody looks at it before a
 	// soak or a timeout ends. See [State.Foresee].
 	steady bool
+}
+
+// fights counts an apply that waits; isFought says that it is one of [notices.fought]. It returns
+// how many there were in a row.
+func (n *notices) fights(waiting object.UnitTarget, isFought bool) int {
+	if !isFought {
+		delete(n.fought, waiting)
+		return 0
+	}
+	if n.fought == nil {
+		n.fought = map[object.UnitTarget]int{}
+	}
+	n.fought[waiting]++
+	return n.fought[waiting]
 }
 
 // Requeue has a place checked at a time, if that is before its turn, because something

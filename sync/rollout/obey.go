@@ -158,11 +158,11 @@ func (p *pass) promote(u *Unit, o *order.Order) (did, idle string) {
 	r.EndsWaived = r.Wave + 1
 	did = fmt.Sprintf("wave %s ends when it is healthy, whatever its soak and gates say", name)
 	why := ""
-	if u.starts(r.Wave, true) { // targets under a mask start later, and their gate is waived with the next one's
+	if r.StartsWaived <= r.Wave && u.starts(r.Wave, true) { // masked targets start later, with the gates waived
 		why = p.keepsShut(u, r.Wave, true, o)
 	}
 	if why = cmp.Or(why, p.keepsShut(u, r.Wave+1, true, o)); why != "" {
-		return did + "; the next one does not start: " + why, ""
+		return did + "; what has not started does not: " + why, ""
 	}
 	r.StartsWaived = r.Wave + 2
 	return did, ""
@@ -249,7 +249,7 @@ const byHand = "rollback "
 // one, where none is.
 func (p *pass) rollBack(u *Unit, o *order.Order) (did, idle string) {
 	r, without, why := u.Rollout, "", ""
-	wasDone := r.Status == Done || u.Releases[r.ID] != "" // since when somebody had it tried again
+	wasDone := r.Status == Done || u.Releases[r.ID] != "" // until a target caught up
 	switch {
 	case r.Status == RollingBack || r.Status == RolledBack && o.To == "":
 		return "", fmt.Sprintf("it is %s already", r.Status)

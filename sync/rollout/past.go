@@ -213,7 +213,8 @@ func (u *Unit) cameWith(t *Target) config.Commit {
 func (u *Unit) withoutPast() string {
 	var names []config.TargetName
 	for _, t := range u.list() {
-		if t.Wanted != "" && !t.Touched && (len(t.Ran) < 2 || t.Wave < 0) {
+		hasEarlier := t.Good != "" && t.Wanted != t.Good // it has not caught up
+		if t.Wanted != "" && !t.Touched && !hasEarlier && (len(t.Ran) < 2 || t.Wave < 0) {
 			names = append(names, t.name)
 		}
 	}

@@ -343,11 +343,7 @@ func (r *recording) waiting() {
 		r.note("step", r.Reason)
 	}
 	t.OthersStep = r.Outside
-	if t.Reason = r.Reason; isFought {
-		t.Attempts++
-	} else {
-		t.Attempts = 0
-	}
+	t.Reason, t.Attempts = r.Reason, 0
 	ends := t.StepSince.Add(r.u.timeout(t))
 	late := !r.now.Before(ends)
 	if r.wanted() {
@@ -366,8 +362,8 @@ func (r *recording) waiting() {
 		most = maxBackoff
 	}
 	t.RetryAt = r.now.Add(r.notices.pause(object.UnitTarget{Unit: r.Unit, Target: r.Target}, r.now.Sub(t.StepSince), most))
-	if isFought { // what happens to the object hastens nothing
-		t.RetryAt = r.now.Add(backoff(r.Unit, r.Target, t.Attempts))
+	if n := r.notices.fights(object.UnitTarget{Unit: r.Unit, Target: r.Target}, isFought); n > 0 {
+		t.RetryAt = r.now.Add(min(backoff(r.Unit, r.Target, n), most))
 	}
 	if !late && ends.Before(t.RetryAt) {
 		t.RetryAt = ends
