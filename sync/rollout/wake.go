@@ -167,8 +167,8 @@ func (u *Unit) current(w *WantedUnit) bool {
 	if w == nil {
 		return false
 	}
-	if w.Frozen != "" {
-		return u.Blocked == w.Frozen
+	if why := w.frozen(); why != "" {
+		return u.Blocked == why
 	}
 	return u.Blocked == "" && u.Rollout.Release == w.Release() && !u.failedFor(w)
 }
