@@ -146,15 +146,15 @@ func (j *judge) gated(where place, r *row, t *rowTarget) {
 	}
 }
 
-// isHere says that the place had the whole bundle of some commit already: a state that was lost
-// finds it there, and nothing has to be approved for that.
+// isHere says that the place had the whole bundle of some commit already: after a state was lost,
+// it is found there, and nothing has to be approved for that.
 func (j *judge) isHere(where place) bool {
 	h := j.places[where]
 	if h == nil {
 		return false
 	}
 	for _, s := range h.bundles {
-		if s.now {
+		if s.now || s.whole || s.ended > 0 {
 			return j.lineages > 0
 		}
 	}
