@@ -19,11 +19,7 @@ import (
 // a problem, those of its changes. Each is known by
 // the email and, where an operator has that email, by the name of the user.
 func (d *Daemon) findAuthors(r *Record) {
-	if s := d.monorepo.snapshot; s != nil && !d.monorepo.isKnown() {
-		d.orders.brought.Refused = s.Commit
-	} else if s != nil {
-		d.orders.brought.Refused = ""
-	}
+	d.noteRefused()
 	before := d.orders.brought
 	if d.Authors == nil || !d.monorepo.isKnown() {
 		return
@@ -43,11 +39,24 @@ func (d *Daemon) findAuthors(r *Record) {
 	}
 	fresh := namedAuthors(emails, d.Operators)
 	isWithheld := len(d.monorepo.wanted.Withheld)+len(d.guarded.waiting) > 0
-	if next.Authors = sortedNames(fresh, nil); isWithheld {
-		next.Authors = sortedNames(fresh, before.Authors)
+	if next.Authors = rollout.Union(fresh, nil); isWithheld {
+		next.Authors = rollout.Union(fresh, before.Authors)
 	}
 	next.Unreleased = d.unreleased(before.Unreleased, fresh, isWithheld)
 	d.orders.brought = next
+}
+
+// noteRefused keeps which commit nothing may be taken from: after a restart without Git, it goes
+// on to hold.
+func (d *Daemon) noteRefused() {
+	s := d.monorepo.snapshot
+	if s == nil {
+		return
+	}
+	d.orders.brought.Refused = ""
+	if !d.monorepo.isKnown() {
+		d.orders.brought.Refused = s.Commit
+	}
 }
 
 // taken is a commit as it was taken.
@@ -70,7 +79,7 @@ func (d *Daemon) unreleased(known map[config.UnitPath][]string, authors []string
 	}
 	for path := range wanted.Units {
 		if wanted.WhyFrozen(path) != "" && d.changes(path) {
-			all[path] = sortedNames(authors, all[path])
+			all[path] = rollout.Union(authors, all[path])
 		}
 	}
 	if len(all) == 0 {
@@ -88,13 +97,6 @@ func (d *Daemon) changes(path config.UnitPath) bool {
 	}
 	return d.monorepo.snapshot.Units.Get(path) != before.snapshot.Units.Get(path) ||
 		d.monorepo.wanted.WhyFrozen(path) != before.wanted.WhyFrozen(path)
-}
-
-// sortedNames are the names of both lists, each once.
-func sortedNames(a, b []string) []string {
-	all := slices.Concat(a, b)
-	slices.Sort(all)
-	return slices.Compact(all)
 }
 
 // namedAuthors are authors by their emails, and by the names of the operators who have

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"time"
 
 	"github.com/swell-sh/swell/config"
@@ -150,9 +149,7 @@ func (p *Planner) authors(brought store.Brought, commit config.Commit) ([]string
 			return nil, err
 		}
 	}
-	names := namedAuthors(emails, p.Operators)
-	slices.Sort(names)
-	return slices.Compact(names), nil
+	return rollout.Union(namedAuthors(emails, p.Operators), nil), nil
 }
 
 // judge finds the deletions that wait for approval. The forecast goes on as if they had

@@ -53,10 +53,10 @@ func (l *lease) mayBe(ctx context.Context, conn *apply.Cluster, uid string) (isS
 	case isHTTP(err, http.StatusForbidden): // nothing is written there, so nothing has to be noted
 		return false, nil
 	case err != nil:
-		return false, fmt.Errorf("cluster %s: %s: %w", l.cluster, l.text(), err)
+		return false, l.named(err)
 	}
 	if err := l.contradicts(existing); err != nil {
-		return false, NotWriter{fmt.Errorf("cluster %s: %s: %w", l.cluster, l.text(), err)}
+		return false, NotWriter{l.named(err)}
 	}
 	return true, nil
 }

@@ -142,6 +142,11 @@ func (e NotWriter) Unwrap() error { return e.error }
 
 func (l *lease) text() string { return "lease " + l.namespace + "/" + l.name }
 
+// named is an error about the Lease, with its name and its cluster's.
+func (l *lease) named(err error) error {
+	return fmt.Errorf("cluster %s: %s: %w", l.cluster, l.text(), err)
+}
+
 // keep tries to get the Lease and to keep it until ctx ends.
 func (l *lease) keep(ctx context.Context) {
 	defer close(l.over)
@@ -342,7 +347,7 @@ func isHTTP(err error, code int) bool {
 // failed notes why the Lease could not be had or renewed. What was ours stays so
 // until it runs out.
 func (l *lease) failed(err error) time.Duration {
-	var why error = NotWriter{fmt.Errorf("cluster %s: %s: %w", l.cluster, l.text(), err)}
+	var why error = NotWriter{l.named(err)}
 	switch {
 	case isHTTP(err, http.StatusForbidden), isHTTP(err, http.StatusUnauthorized):
 		why = NotWriter{fmt.Errorf("cluster %s: %s cannot be kept, so nothing is written there: %w; allow get, create and update of leases in the API group "+

@@ -257,17 +257,17 @@ func (p *pass) pend(path config.UnitPath) {
 		u.Pending = nil
 	default:
 		u.Pending = &Pending{Release: release, Commit: p.want.Commit, Since: p.now, Changed: p.now,
-			Authors: union(p.want.Authors, p.want.Unreleased[path])}
+			Authors: Union(p.want.Authors, p.want.Unreleased[path])}
 		if was != nil { // it has waited since then, also for others that changed with it
 			u.Pending.Since = was.Since
-			u.Pending.Authors = union(was.Authors, u.Pending.Authors)
+			u.Pending.Authors = Union(was.Authors, u.Pending.Authors)
 		}
 	}
 	p.state.touch(path)
 }
 
-// union is what is in any of two sorted lists, sorted.
-func union(a, b []string) []string {
+// Union is what is in any of two lists, each once, sorted.
+func Union(a, b []string) []string {
 	all := slices.Concat(a, b)
 	slices.Sort(all)
 	return slices.Compact(all)

@@ -206,7 +206,7 @@ func (p *pass) start(u *Unit, spec config.Rollout, w *WantedUnit) {
 	if old := u.Rollout; old != nil {
 		next.ID = old.ID + 1
 		if old.Status != Done { // what that one brought has not arrived
-			next.Authors = union(next.Authors, old.Authors)
+			next.Authors = Union(next.Authors, old.Authors)
 		}
 		if old.Status == Progressing || old.Status == RollingBack {
 			next.Approved = next.Approved || old.Approved // the good bundle has what that one ended

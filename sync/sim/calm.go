@@ -116,9 +116,11 @@ func (w *world) othersGoOn() {
 
 // isBroken says that some cluster fails for a kind that the unit has objects of.
 func (w *world) isBroken(u *unit) bool {
-	for _, c := range w.clusters {
-		if c.broken == "widgets" && u.widget || c.broken == "secrets" && u.secret || c.broken == "jobs" && u.hook != "" {
-			return true
+	for _, t := range w.targets(u) {
+		for k := range u.objects(t) {
+			if w.clusters[t.cluster].fails(pathOf(k)) {
+				return true
+			}
 		}
 	}
 	return false
@@ -194,7 +196,7 @@ func (w *world) bringBack() {
 		}
 	}
 	for _, name := range w.shape.clusters {
-		cluster, other := w.clusters[name], w.clusters[name].leaseName()
+		cluster, other := w.clusters[name], w.clusters[name].lease().name
 		switch {
 		case other == "" || other == name:
 		case known[name].UID == "" && known[other].UID == "": // as the text says: they are swapped back
@@ -379,7 +381,7 @@ func (w *world) leased() string {
 	}
 	for _, name := range w.shape.clusters {
 		own := w.judge.holders[w.process.number][name]
-		if holder, _ := w.clusters[name].lease(); own == "" || holder != own {
+		if holder := w.clusters[name].lease().holder; own == "" || holder != own {
 			return fmt.Sprintf("the Lease of %s is held by %q, not %q", name, holder, own)
 		} else if w.judge.elapsed-w.judge.handedOver[name] < leaseTime {
 			return fmt.Sprintf("the Lease of %s has a new holder", name)

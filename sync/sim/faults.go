@@ -121,7 +121,7 @@ func (w *world) letOne(c *call) string {
 		return w.give(c, refusal(429, "TooManyRequests", at.sick, "9"), false, "429")
 	case at.sick != "" && c.method != http.MethodGet && (at.sick != noLeases || c.isLease()):
 		return w.give(c, refusal(500, "", at.sick, ""), false, "500 in distress")
-	case at.fails(c):
+	case at.fails(c.path):
 		return w.give(c, brokenKind, false, "500 for its kind")
 	case at.denied(c):
 		w.judge.denied(at, keyOf(c.path))

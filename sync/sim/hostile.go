@@ -13,12 +13,11 @@ import (
 
 // fighter is a controller that changes an object back whenever swell has corrected it.
 type fighter struct {
-	cluster string
-	key     key
-	edits   int
+	fought
+	edits int
 }
 
-// fought are the corrections of an object while somebody fights for it.
+// fought is an object that somebody fights for.
 type fought struct {
 	cluster string
 	key     key
@@ -43,10 +42,10 @@ func drawHostile(seed uint64, s *shape) {
 // fight has a controller begin to fight for an object.
 func (w *world) fight() string {
 	c, k, ok := w.someLive("ConfigMap", "Deployment", "Widget")
-	if !ok || slices.ContainsFunc(w.fighters, func(f *fighter) bool { return f.cluster == c.name && f.key == k }) {
+	if !ok || slices.ContainsFunc(w.fighters, func(f *fighter) bool { return f.fought == fought{c.name, k} }) {
 		return ""
 	}
-	w.fighters = append(w.fighters, &fighter{cluster: c.name, key: k})
+	w.fighters = append(w.fighters, &fighter{fought: fought{c.name, k}})
 	return fmt.Sprintf("for %s on %s", k, c.name)
 }
 
@@ -69,15 +68,8 @@ func (w *world) fightOn() {
 			continue
 		}
 		f.edits++
-		body := fmt.Sprintf(`{"data":{"v":"fought %d"}}`, f.edits)
-		switch f.key.kind {
-		case "Deployment":
-			body = `{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"registry.example.com/app:hotfix"}]}}}}`
-		case "Widget":
-			body = fmt.Sprintf(`{"spec":{"v":"fought %d"}}`, f.edits)
-		}
 		w.judge.byHand(c, f.key)
-		w.ask(c, "PATCH", pathOf(f.key), mergePatch, "fighter", body)
+		w.ask(c, "PATCH", pathOf(f.key), mergePatch, "fighter", editOf(f.key, fmt.Sprintf("fought %d", f.edits)))
 		w.judge.fights(f)
 	}
 }
@@ -92,10 +84,9 @@ const (
 
 // fights: what somebody fights for is not corrected all the time.
 func (j *judge) fights(f *fighter) {
-	object := fought{f.cluster, f.key}
-	times := append(j.fought[object], j.elapsed)
+	times := append(j.fought[f.fought], j.elapsed)
 	times = slices.DeleteFunc(times, func(edit time.Duration) bool { return j.elapsed-edit > fightTime })
-	if j.fought[object] = times; len(times) > mostCorrections {
+	if j.fought[f.fought] = times; len(times) > mostCorrections {
 		j.objectf("a fight is paused", "%s on %s was corrected %d times within %s", f.key, f.cluster, len(times), fightTime)
 	}
 }
@@ -164,7 +155,7 @@ func (w *world) mendAll() {
 	}
 }
 
-// fails says whether a call is about the kind that the cluster fails for.
-func (c *cluster) fails(call *call) bool {
-	return c.broken != "" && slices.Contains(strings.Split(call.path, "/"), c.broken)
+// fails says whether a path is about the kind that the cluster fails for.
+func (c *cluster) fails(path string) bool {
+	return c.broken != "" && slices.Contains(strings.Split(path, "/"), c.broken)
 }

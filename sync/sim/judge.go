@@ -160,7 +160,8 @@ func (j *judge) objectf(rule, format string, args ...any) {
 // before looks at a call that the cluster is about to serve.
 func (j *judge) before(c *call) {
 	if c.isLease() {
-		j.holder, j.carried = j.world.clusters[c.cluster].lease()
+		lease := j.world.clusters[c.cluster].lease()
+		j.holder, j.carried = lease.holder, lease.orders
 	}
 	if c.isLease() || !c.writes() {
 		return
@@ -555,14 +556,14 @@ func (j *judge) identity(c *call, at *cluster) {
 // ownName: nothing is written to a cluster whose Lease says that it has another name.
 func (j *judge) ownName(c *call, cluster *cluster) {
 	isNoticed := cluster.unnoticed == 0 || j.elapsed-cluster.unnoticed >= pauseTime
-	if name := cluster.leaseName(); name != "" && name != c.cluster && isNoticed {
+	if name := cluster.lease().name; name != "" && name != c.cluster && isNoticed {
 		j.objectf("identity", "%s is written as cluster %s, and its Lease says that it is %s", c.key(), c.cluster, name)
 	}
 }
 
 // writer: who writes holds the Lease.
 func (j *judge) writer(c *call, at *cluster) {
-	if is, _ := at.lease(); is == "" || is != j.holders[c.process.number][c.cluster] {
+	if is := at.lease().holder; is == "" || is != j.holders[c.process.number][c.cluster] {
 		j.objectf("one writer", "%s is written while the Lease is held by %q and not by %q", c.key(), is, j.holders[c.process.number][c.cluster])
 	}
 	if since := time.Since(j.renewed[j.world.clusters[c.cluster].identity()]); since > leaseTime {

@@ -108,8 +108,11 @@ func (r *row) inChange(t *rowTarget) bool {
 
 // inFlight says that the unit takes room: something of it is in change, or the wave under
 // way was written. A wave with a target that waits for what others bring, or that does not get
-// away, takes none.
+// away, takes none; nor does a unit that is not there.
 func (r *row) inFlight() bool {
+	if r == nil {
+		return false
+	}
 	written, waits := false, false
 	for _, t := range r.Targets {
 		if r.inChange(t) {
@@ -216,7 +219,7 @@ func (j *judge) room(at place, before, next map[string]*row) {
 		j.objectf("the commit breaker", "%v begins although %d units failed on commit %s", at, failed, r.Rollout.Commit)
 	case b.unitsPerTarget > 0 && !free[at.unit] && there > b.unitsPerTarget:
 		j.objectf("budgets hold", "%v begins, and %d units are in change there", at, there)
-	case b.units > 0 && !free[at.unit] && len(flying) > b.units && !before[at.unit].isFlying() && !r.wasMasked(before[at.unit]):
+	case b.units > 0 && !free[at.unit] && len(flying) > b.units && !before[at.unit].inFlight() && !r.wasMasked(before[at.unit]):
 		slices.Sort(flying)
 		j.objectf("budgets hold", "%v begins, and %d units are in change: %v", at, len(flying), flying)
 	}
@@ -241,9 +244,6 @@ func (r *row) settledOrFlying() bool {
 	}
 	return true
 }
-
-// isFlying is [row.inFlight] of a unit that may not be there.
-func (r *row) isFlying() bool { return r != nil && r.inFlight() }
 
 // wasMasked says that a mask of the unit ended: a target that was in change then waits for no
 // room.

@@ -182,8 +182,7 @@ func (j *judge) passed(at place, objects map[key]string, soak time.Duration, p *
 	case s.whole:
 		return s.latest-s.first >= soak
 	}
-	holder, _ := j.world.clusters[h.target.cluster].lease()
-	unseen := !s.evident || j.holders[p.number][h.target.cluster] != holder
+	unseen := !s.evident || j.holders[p.number][h.target.cluster] != j.world.clusters[h.target.cluster].lease().holder
 	return s.ended > 0 && (j.isOlder && unseen || j.elapsed-s.ended < jobTime) && s.lasted >= soak
 }
 

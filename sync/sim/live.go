@@ -115,19 +115,14 @@ func (c *cluster) identity() (uid string) {
 	return uid
 }
 
-// lease is who has the Lease, and which orders it carries, as JSON.
-func (c *cluster) lease() (holder, orders string) {
+// lease is what the Lease of the cluster says: who has it, which orders it carries, as JSON, and
+// the name that the cluster has by it. All are empty where there is none.
+func (c *cluster) lease() (lease struct{ holder, orders, name string }) {
 	c.Look("coordination.k8s.io", "leases", func(o simulator.Object) {
 		if l, ok := o.(*coordinationv1.Lease); ok && l.Spec.HolderIdentity != nil {
-			holder = *l.Spec.HolderIdentity
+			lease.holder = *l.Spec.HolderIdentity
 		}
-		orders = o.GetAnnotations()[config.AnnotationOrders]
+		lease.orders, lease.name = o.GetAnnotations()[config.AnnotationOrders], o.GetAnnotations()[config.AnnotationCluster]
 	})
-	return holder, orders
-}
-
-// leaseName is the name that the cluster has by its Lease.
-func (c *cluster) leaseName() (name string) {
-	c.Look("coordination.k8s.io", "leases", func(o simulator.Object) { name = o.GetAnnotations()[config.AnnotationCluster] })
-	return name
+	return lease
 }

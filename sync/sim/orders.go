@@ -113,15 +113,7 @@ func (w *world) liftAll() bool {
 		return false // nothing has changed since
 	}
 	w.lifted = is
-	standing, err := w.process.store.Standing()
-	if err != nil {
-		w.judge.objectf("state", "orders: %v", err)
-	}
-	waiting, err := w.process.store.Orders()
-	if err != nil {
-		w.judge.objectf("state", "orders: %v", err)
-	}
-	standing = standing.With(waiting)
+	standing := w.standing()
 	for i := range standing {
 		if verb := standing[i].Verb.EndVerb(); verb != "" {
 			w.tell("lift: %s", w.command(verb, standing[i].Scope, 0))
@@ -130,4 +122,17 @@ func (w *world) liftAll() bool {
 		}
 	}
 	return false
+}
+
+// standing are the orders in force as the state has them, with those that wait.
+func (w *world) standing() order.Standing {
+	standing, err := w.process.store.Standing()
+	if err != nil {
+		w.judge.objectf("state", "orders: %v", err)
+	}
+	waiting, err := w.process.store.Orders()
+	if err != nil {
+		w.judge.objectf("state", "orders: %v", err)
+	}
+	return standing.With(waiting)
 }

@@ -140,15 +140,19 @@ func (w *world) edit() string {
 	if !ok {
 		return ""
 	}
-	body := `{"data":{"v":"by hand"}}`
+	w.judge.byHand(c, k)
+	return fmt.Sprintf("%s %s %d", c.name, k, w.ask(c, "PATCH", pathOf(k), mergePatch, "kubectl-edit", editOf(k, "by hand")))
+}
+
+// editOf is a patch that makes an object another one than its mark says.
+func editOf(k key, value string) string {
 	switch k.kind {
 	case "Deployment":
-		body = `{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"registry.example.com/app:hotfix"}]}}}}`
+		return `{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"registry.example.com/app:hotfix"}]}}}}`
 	case "Widget":
-		body = `{"spec":{"v":"by hand"}}`
+		return fmt.Sprintf(`{"spec":{"v":%q}}`, value)
 	}
-	w.judge.byHand(c, k)
-	return fmt.Sprintf("%s %s %d", c.name, k, w.ask(c, "PATCH", pathOf(k), mergePatch, "kubectl-edit", body))
+	return fmt.Sprintf(`{"data":{"v":%q}}`, value)
 }
 
 func (w *world) deleteByHand() string {
