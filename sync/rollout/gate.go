@@ -98,7 +98,9 @@ func (p *pass) notStarted(u *Unit, name config.TargetName, t *Target) (text stri
 			why = p.unanswered(u, t.Wave, n)
 		case gate.After != nil:
 			u.restless = true
-			why = p.notAfter(gate.After.Unit, name)
+			if why = p.notAfter(gate.After.Unit, name); why != "" && p.reaches(gate.After.Unit, u.Path, name, nil) {
+				why += "; it needs objects of this unit there, so they wait for each other: take the gate away"
+			}
 		case gate.Window != nil:
 			is, changes := gate.Window.At(p.now)
 			if until = earlier(until, changes); !is {
@@ -202,6 +204,9 @@ func (p *pass) notAfter(path config.UnitPath, name config.TargetName) string {
 	case u == nil || u.Targets[name] == nil:
 		return fmt.Sprintf("unit %s is not there yet", path)
 	case w != nil && w.frozen() == "" && (u.Rollout.Release != w.Release() || u.Targets[name].Wanted != w.Targets[name].Digest):
+		if u.failed() {
+			return fmt.Sprintf("unit %s is %s, and has not begun its release", path, u.Rollout.Status)
+		}
 		return fmt.Sprintf("unit %s has not begun its release", path)
 	case !u.Targets[name].done():
 		return fmt.Sprintf("unit %s%s", path, u.Targets[name].why())

@@ -96,6 +96,9 @@ func (w *world) othersGoOn() {
 			well = append(well, u)
 		}
 	}
+	if w.firstRollout(head) != "" && !slices.ContainsFunc(well, (*unit).isFirst) {
+		return // others wait for it
+	}
 	if head.held || len(head.masks) > 0 || len(well) == 0 || len(well) == len(head.apps()) {
 		return
 	}
@@ -133,7 +136,7 @@ func (w *world) missing(units []*unit) string {
 			objects := u.objects(t)
 			for _, k := range sortedKeys(objects) {
 				l, ok := w.clusters[t.cluster].live[k]
-				if !ok && w.judge.lastRun(u, t, k) == objects[k] {
+				if isProof(objects[k]) || !ok && w.judge.lastRun(u, t, k) == objects[k] {
 					continue
 				}
 				if !ok || l.mark != objects[k] || !l.ready {
@@ -166,7 +169,7 @@ func (w *world) heals() {
 	w.disk.full.Store(false)
 	for _, name := range w.shape.clusters {
 		c := w.clusters[name]
-		c.away, c.sick, c.rightsUp, c.denies = "", "", false, false
+		c.away, c.sick, c.rightsUp, c.denies, c.slow = "", "", false, false, false
 		w.healAll(c)
 	}
 	if p := w.process; p != nil {
@@ -348,7 +351,7 @@ func (w *world) left() string {
 			for _, k := range sortedKeys(objects) {
 				wanted[t.cluster][k] = true
 				l, ok := live[k]
-				if !ok && w.judge.lastRun(u, t, k) == objects[k] {
+				if isProof(objects[k]) || !ok && w.judge.lastRun(u, t, k) == objects[k] {
 					continue
 				}
 				if !ok || l.mark != objects[k] || !l.ready || l.edited || l.going {

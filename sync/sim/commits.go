@@ -112,7 +112,7 @@ func (w *world) change(c *commit) string {
 			next.widget = !next.widget
 			said = fmt.Sprintf("widget %t", next.widget)
 		case n < 68:
-			next.hook = pick(w.rand, "", "before", "after")
+			next.hook = w.shape.hookOf(next.name, pick(w.rand, "", "before", "after"))
 			fresh()
 			said = "hook " + next.hook
 		case n < 70:

@@ -33,6 +33,9 @@ func (w *world) events() []event {
 	if w.shape.hostile {
 		all = append(all, hostileEvents...)
 	}
+	if w.shape.slow {
+		all = append(all, slowEvents...)
+	}
 	return all
 }
 

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // fault is what goes wrong with one request.
@@ -103,7 +104,7 @@ func (w *world) letOne(c *call) string {
 			c.answer <- answer{err: errGit}
 			return "500"
 		}
-		w.git.head.fetched = true
+		w.git.head.fetched, w.git.gone = true, false
 		w.judge.fetched(c.process, w.git.head)
 		c.answer <- answer{text: string(w.git.head.id)}
 		return w.git.head.id.Short()
@@ -132,6 +133,10 @@ func (w *world) letOne(c *call) string {
 		return w.give(c, denyReview, false, "no right")
 	case c.method == http.MethodPatch && strings.Contains(string(c.body), `"sim.example.com/denied":"true"`):
 		return w.give(c, refusal(400, "BadRequest", `admission webhook "sim.example.com" denied the request: by policy`, ""), false, "400 by policy")
+	}
+	if at.slow && c.writes() && c.due.IsZero() {
+		c.hole, c.due = true, time.Now().Add(webhookTime)
+		return "a slow webhook has it"
 	}
 	return w.give(c, nil, true, "")
 }

@@ -43,6 +43,7 @@ type call struct {
 	hole    bool          // nobody will ever answer
 	name    string        // see key
 	since   time.Duration // when it came, since the world began
+	due     time.Time     // when a slow webhook lets it through
 }
 
 // answer is what becomes of a call.
@@ -61,8 +62,8 @@ func (c *call) key() string {
 
 // writes says whether the call changes anything but a Lease.
 func (c *call) writes() bool {
-	return c.cluster != "git" && c.method != http.MethodGet && !strings.Contains(c.path, "/leases") && !strings.Contains(c.path, "selfsubject") &&
-		!strings.Contains(c.request.URL.RawQuery, "dryRun=All")
+	return c.cluster != "git" && c.cluster != checks && c.method != http.MethodGet && !c.isLease() &&
+		!strings.Contains(c.path, "selfsubject") && !strings.Contains(c.request.URL.RawQuery, "dryRun=All")
 }
 
 func (c *call) isLease() bool { return strings.Contains(c.path, "/leases") }
@@ -113,6 +114,21 @@ func (g *gate) groups() (all [][]*call) {
 		}
 	}
 	return all
+}
+
+// slow are the calls that a slow webhook has, the first one first.
+func (g *gate) slow() []*call {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	calls := slices.DeleteFunc(slices.Clone(g.waiting), func(c *call) bool { return c.due.IsZero() })
+	slices.SortStableFunc(calls, func(a, b *call) int { return cmp.Or(a.due.Compare(b.due), cmp.Compare(a.key(), b.key())) })
+	return calls
+}
+
+// isDue says that a slow webhook lets a call through.
+func (g *gate) isDue() bool {
+	slow := g.slow()
+	return len(slow) > 0 && !slow[0].due.After(time.Now())
 }
 
 // of are all calls of a process, those in a hole too.

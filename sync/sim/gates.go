@@ -6,8 +6,8 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/swell-sh/swell/config"
@@ -35,9 +35,6 @@ func operators() (all []config.Operator) {
 	return all
 }
 
-// checks is the endpoint that HTTP gates ask. At the gate its name stands for a cluster's.
-const checks = "checks"
-
 // drawGates gives waves gates, in one of two histories.
 func drawGates(seed uint64, s *shape) {
 	r := rand.New(rand.NewPCG(seed, 4))
@@ -55,8 +52,67 @@ func drawGates(seed uint64, s *shape) {
 	}
 }
 
-// gates are those of a wave, as the Rollout has them; empty where it has none.
-func (s *shape) gates(w wave) string {
+// firstOfSorts is the first seed whose history may have gates of the other sorts too.
+const firstOfSorts = 1_000_000_000
+
+// drawSorts gives waves such gates, in one of two histories.
+func drawSorts(seed uint64, s *shape) {
+	r := rand.New(rand.NewPCG(seed, 7))
+	if seed < firstOfSorts || r.IntN(2) == 0 {
+		return
+	}
+	s.gated = true
+	if s.approvalTime == 0 {
+		s.approvalTime = time.Hour
+	}
+	some := func() *wave { return &s.waves[r.IntN(len(s.waves))] }
+	if wave := some(); r.IntN(3) > 0 && wave.soak > 0 {
+		wave.query, wave.tolerate = true, pick(r, 0, 0, time.Minute)
+	}
+	if r.IntN(3) == 0 {
+		some().job = true
+	}
+	if r.IntN(3) == 0 {
+		some().after = true
+	}
+	if r.IntN(3) == 0 {
+		some().window = true
+	}
+}
+
+// proves says that a gate asks for a Job of the unit with the name [first].
+func (s *shape) proves() bool {
+	return slices.ContainsFunc(s.waves, func(w wave) bool { return w.job })
+}
+
+// hasAfter says that a gate has others wait for the application [first].
+func (s *shape) hasAfter() bool { return slices.ContainsFunc(s.waves, func(w wave) bool { return w.after }) }
+
+const (
+	// first is the name of the application that others wait for, and whose Job a gate asks for.
+	first = "cart"
+	// proof is the end of the mark of such a Job, which is started after the soak.
+	proof = "-proof"
+)
+
+func isProof(mark string) bool { return strings.HasSuffix(mark, proof) }
+
+// isFirst says that others wait for a unit. It is in a Rollout without that gate.
+func (u *unit) isFirst() bool { return u.path == "services/"+first }
+
+// hookOf is what a Job of an application is for: that of the first one may be a gate's.
+func (s *shape) hookOf(name, hook string) string {
+	if name == first && hook == "after" && s.proves() {
+		return "gate"
+	}
+	return hook
+}
+
+// opens says that gates let a wave start, by their window.
+func opens(at time.Time) bool { return at.UTC().Minute() >= 5 && at.UTC().Minute() < 45 }
+
+// gates are those of a wave, as a Rollout has them; empty where it has none.
+func (s *shape) gates(w wave, after bool) string {
 	text := ""
 	if w.approval {
 		text += fmt.Sprintf("{approval: {expires: %s}}, ", s.approvalTime)
@@ -67,6 +123,18 @@ func (s *shape) gates(w wave) string {
 			text += fmt.Sprintf(", timeout: %s", w.askTime)
 		}
 		text += "}}, "
+	}
+	if w.query {
+		text += fmt.Sprintf("{prometheus: {endpoint: %s, query: 'errors{unit=\"${unit}\",wave=\"${wave}\"}', atMost: 1, tolerate: %s}}, ", checks, w.tolerate)
+	}
+	if w.job {
+		text += fmt.Sprintf("{job: {name: %s}}, ", first)
+	}
+	if w.window {
+		text += "{window: {schedule: \"5 * * * *\", duration: 40m}}, "
+	}
+	if w.after && after {
+		text += fmt.Sprintf("{after: {unit: services/%s}}, ", first)
 	}
 	if text == "" {
 		return ""
@@ -84,6 +152,9 @@ var gateEvents = []event{
 
 // authors are the emails of who wrote what one commit has and another has not.
 func (g *git) authors(from, to config.Commit) (emails []string, err error) {
+	if g.gone {
+		return nil, errGone
+	}
 	first, last := g.index(from)+1, g.index(to)
 	if from == "" {
 		first = last
@@ -141,26 +212,6 @@ func (w *world) approveAll() string {
 		return w.approveAsk(ask, people[i])
 	}
 	return ""
-}
-
-// turnChecks changes what the endpoint of gates says.
-func (w *world) turnChecks() string {
-	w.says = pick(w.rand, "yes", "yes", "no", "down")
-	return w.says
-}
-
-// answerOf is what the endpoint says to a call.
-func (w *world) answerOf(c *call) string {
-	switch unit := c.request.URL.Query().Get("unit"); w.says {
-	case "no":
-		w.judge.cause(unit, "a gate said no")
-		return w.give(c, func(r *http.Request) answer { return respond(r, 403, "text/plain", "not yet") }, false, "no")
-	case "down":
-		w.judge.cause(unit, "a gate did not answer")
-		return w.give(c, page(503), false, "down")
-	}
-	w.judge.saidYes(c)
-	return w.give(c, func(r *http.Request) answer { return respond(r, 200, "text/plain", "yes") }, false, "yes")
 }
 
 // orderByWave gives an order that is about a wave.

@@ -28,7 +28,8 @@ type git struct {
 	head    *commit
 	lost    map[config.Commit]bool // whose trees can not be had any more, after a force-push
 	down    bool
-	n       int // counts versions of content
+	gone    bool // what was fetched is gone, until the next fetch
+	n       int  // counts versions of content
 }
 
 // commit is a commit, and what it means: the judge's knowledge of what Git wants.
@@ -57,7 +58,7 @@ type unit struct {
 	hashed   bool // a ConfigMap whose name changes with its content
 	secret   bool
 	widget   bool   // a custom resource
-	hook     string // before, after, or none
+	hook     string // before, after, gate, or none
 	broken   bool   // its image cannot be pulled
 	denied   bool   // admission says no
 	frozen   bool   // the spec has a mistake
@@ -99,6 +100,9 @@ func (u *unit) objects(t target) map[key]string {
 		if there {
 			all[key{kind, ns, u.name}] = v
 		}
+	}
+	if u.hook == "gate" {
+		all[key{"Job", ns, u.name}] = v + proof
 	}
 	return all
 }
@@ -173,6 +177,7 @@ var appNames = []string{"cart", "shop", "mail", "pay"}
 func (g *git) newApp(r *rand.Rand, i int) *unit {
 	u := &unit{path: "services/" + appNames[i], sort: "app", name: appNames[i], v: g.version(), cv: g.version(), workload: r.IntN(4) > 0,
 		hashed: r.IntN(2) == 0, secret: r.IntN(2) == 0, widget: r.IntN(3) == 0, hook: pick(r, "", "", "", "before", "after")}
+	u.hook = g.world.shape.hookOf(u.name, u.hook)
 	for n := range 1 + r.IntN(3) {
 		u.configs = append(u.configs, fmt.Sprintf("%s-c%d", u.name, n))
 	}
@@ -215,6 +220,9 @@ func (g *git) fetch(ctx context.Context, p *process) (config.Commit, error) {
 }
 
 func (g *git) treeOf(id config.Commit) (config.Tree, error) {
+	if g.gone {
+		return nil, errGone
+	}
 	c := g.commits[id]
 	if c == nil || g.lost[id] {
 		return nil, config.ErrNoCommit
@@ -224,7 +232,7 @@ func (g *git) treeOf(id config.Commit) (config.Tree, error) {
 
 func (g *git) files(c *commit) map[string]string {
 	files := maps.Clone(fixedFiles)
-	files["fleet/fleet.yaml"] = g.world.fleetFile()
+	files["fleet/fleet.yaml"] = g.world.fleetFile(c)
 	files["swell.yaml"] = g.world.shape.budget.file()
 	if bounds := boundsFile(c); bounds != "" {
 		files["fleet/bounds.yaml"] = bounds
@@ -236,14 +244,20 @@ func (g *git) files(c *commit) map[string]string {
 		switch u.sort {
 		case "space":
 			files[u.path+"/space.yaml"] = "apiVersion: easy.example.com/v1\nkind: Space\nmetadata: {name: space}\nspec: {}\n"
+			if rollout := g.world.firstRollout(c); rollout != "" {
+				files[u.path+"/swell.yaml"] = "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: space}\nspec: {" + rollout + "}\n"
+			}
 		case "crd":
-			files[u.path+"/swell.yaml"] = "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: crd}\nspec: {placement: {topology: cluster}}\n"
+			files[u.path+"/swell.yaml"] = "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: crd}\nspec: {" + g.world.firstRollout(c) + "placement: {topology: cluster}}\n"
 			files[u.path+"/crd.yaml"] = widgetDefinition
 		case "gadget":
-			files[u.path+"/swell.yaml"] = "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: gadget}\nspec: {placement: {topology: cluster}}\n"
+			files[u.path+"/swell.yaml"] = "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: gadget}\nspec: {" + g.world.firstRollout(c) + "placement: {topology: cluster}}\n"
 			files[u.path+"/crd.yaml"] = strings.NewReplacer("widget", "gadget", "Widget", "Gadget").Replace(widgetDefinition)
 		default:
 			files[u.path+"/app.yaml"] = u.spec()
+			if rollout := g.world.firstRollout(c); u.isFirst() && rollout != "" {
+				files[u.path+"/swell.yaml"] = "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: first}\nspec: {" + rollout + "}\n"
+			}
 		}
 	}
 	return files
@@ -266,7 +280,7 @@ func (u *unit) spec() string {
 		u.name, tag, fmt.Sprint(u.v), fmt.Sprint(u.cv), strings.Join(u.configs, ", "), u.workload, u.hashed, secret, u.widget, u.hook, u.denied, wrong)
 }
 
-func (w *world) fleetFile() string {
+func (w *world) fleetFile(c *commit) string {
 	var b strings.Builder
 	for _, c := range w.shape.clusters {
 		fmt.Fprintf(&b, "apiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: %s, labels: {site: %s}}\nspec:\n  cells:\n", c, c)
@@ -279,28 +293,47 @@ func (w *world) fleetFile() string {
 		}
 		b.WriteString("---\n")
 	}
-	b.WriteString("apiVersion: swell.sh/v1\nkind: Rollout\nmetadata: {name: default}\nspec:\n  waves:\n")
+	w.writeRollout(&b, "default", c.unit("services/"+first) != nil)
+	if w.firstRollout(c) != "" {
+		b.WriteString("---\n")
+		w.writeRollout(&b, "first", false)
+	}
+	return b.String()
+}
+
+// firstRollout names the Rollout of the units that the first one waits for, and of itself, in a
+// spec; empty where nobody waits for it.
+func (w *world) firstRollout(c *commit) string {
+	if c.unit("services/"+first) == nil || !w.shape.hasAfter() {
+		return ""
+	}
+	return "rollout: first, "
+}
+
+// writeRollout writes the Rollout with a name. Others may wait for the first unit, which does not
+// wait for itself.
+func (w *world) writeRollout(b *strings.Builder, name string, after bool) {
+	fmt.Fprintf(b, "apiVersion: swell.sh/v1\nkind: Rollout\nmetadata: {name: %s}\nspec:\n  waves:\n", name)
 	for _, wave := range w.shape.waves {
-		fmt.Fprintf(&b, "  - {name: %s, timeout: %s", wave.name, w.shape.timeout)
+		fmt.Fprintf(b, "  - {name: %s, timeout: %s", wave.name, w.shape.timeout)
 		if wave.label != "" {
-			fmt.Fprintf(&b, ", match: {labels: {%s: %s}}", wave.label, wave.value)
+			fmt.Fprintf(b, ", match: {labels: {%s: %s}}", wave.label, wave.value)
 		}
 		if wave.soak > 0 {
-			fmt.Fprintf(&b, ", soak: %s", wave.soak)
+			fmt.Fprintf(b, ", soak: %s", wave.soak)
 		}
 		if wave.maxFailures > 0 {
-			fmt.Fprintf(&b, ", maxFailures: %d", wave.maxFailures)
+			fmt.Fprintf(b, ", maxFailures: %d", wave.maxFailures)
 		}
 		if wave.maxConcurrent > 0 {
-			fmt.Fprintf(&b, ", maxConcurrent: %d", wave.maxConcurrent)
+			fmt.Fprintf(b, ", maxConcurrent: %d", wave.maxConcurrent)
 		}
-		b.WriteString(w.shape.gates(wave))
+		b.WriteString(w.shape.gates(wave, after))
 		b.WriteString("}\n")
 	}
 	if w.shape.hold {
 		b.WriteString("  onFailure: hold\n")
 	}
-	return b.String()
 }
 
 var fixedFiles = map[string]string{
@@ -400,7 +433,10 @@ spec:
     template:
       apiVersion: batch/v1
       kind: Job
-      metadata: {name: "${self.metadata.name}", namespace: "${ns}", annotations: {swell.sh/hook: "${self.spec.hook}", sim.example.com/v: "${self.spec.v}"}}
+      metadata:
+        name: "${self.metadata.name}"
+        namespace: "${ns}"
+        annotations: {swell.sh/hook: "${self.spec.hook}", sim.example.com/v: "${self.spec.v + (self.spec.hook == 'gate' ? '` + proof + `' : '')}"}
       spec:
         template:
           spec:

@@ -67,7 +67,7 @@ type judge struct {
 	rowsAt time.Duration   // when that was read, since the world began
 
 	fought       map[fought][]time.Duration   // when a fighter changed an object
-	yeses        []yes                        // of the endpoint of gates
+	answers      []said                       // of the endpoint of gates
 	rolloutSince map[rolloutKey]time.Duration // when each release was first stored, since the world began
 
 	wentBack map[string]time.Duration // when a unit's release was last taken back, or held
@@ -242,7 +242,8 @@ func (j *judge) cause(unit, text string) { j.causes[unit] = text }
 
 func (j *judge) faulty(c *call, f *fault) {
 	if c.cluster == checks {
-		j.cause(c.request.URL.Query().Get("unit"), "a gate did not answer")
+		unit, _ := c.asked()
+		j.cause(unit, "a gate did not answer")
 	}
 	if f.name == "denied by admission" {
 		j.cause(bodyOf(c).unit(), f.name)

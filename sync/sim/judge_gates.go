@@ -40,10 +40,13 @@ type approval struct {
 	unit, wave, bundles, by string
 }
 
-// yes is what an endpoint said.
-type yes struct {
-	unit, wave string
-	asked      time.Duration // since the world began
+// said is what an endpoint said about a wave.
+type said struct {
+	unit, wave  string
+	text        string // yes or no
+	isQuery     bool
+	process     int           // that asked
+	asked, told time.Duration // since the world began
 }
 
 // rolloutKey is one release of a unit, whichever state knows it.
@@ -83,9 +86,10 @@ func (j *judge) waveName(n int) string {
 	return j.world.shape.waves[n].name
 }
 
-func (j *judge) saidYes(c *call) {
-	values := c.request.URL.Query()
-	j.yeses = append(j.yeses, yes{values.Get("unit"), values.Get("wave"), c.since})
+func (j *judge) answered(c *call, text string) {
+	s := said{text: text, isQuery: c.isQuery(), process: c.process.number, asked: c.since, told: time.Since(j.world.begun)}
+	s.unit, s.wave = c.asked()
+	j.answers = append(j.answers, s)
 }
 
 // takes notes the first and the newest commit of a state.
@@ -127,7 +131,7 @@ func (u *unit) content() string {
 }
 
 // gated: a release starts on a target when the gates before it let it, each as it is asked.
-func (j *judge) gated(where place, r *row, t *rowTarget) {
+func (j *judge) gated(p *process, where place, r *row, t *rowTarget) {
 	if !j.world.shape.gated || t.Wanted == "" || t.Wave < 0 || t.Fast || j.isHere(where) {
 		return
 	}
@@ -142,6 +146,72 @@ func (j *judge) gated(where place, r *row, t *rowTarget) {
 	for i, wave := range j.world.shape.waves[:t.Wave+1] {
 		if wave.asks == "start" && i == t.Wave || wave.asks == "end" && i < t.Wave && r.wrote(i) {
 			j.isAnswered(where, r, wave)
+		}
+		if wave.query && i < t.Wave && r.wrote(i) {
+			j.hasHeld(p, where, r, wave)
+		}
+		if wave.job && i < t.Wave {
+			j.isProved(where, r, i)
+		}
+	}
+	if wave := j.world.shape.waves[t.Wave]; wave.window && !opens(t.TriedAt) {
+		j.objectf("a gate opens at its time", "%v begins at %s, outside of the window of wave %s", where, t.TriedAt, wave.name)
+	} else if wave.after {
+		j.isAfter(p, where, r)
+	}
+}
+
+// hasHeld: a query has held since the wave of this release was written. The last that its server
+// said to this process is a number in bounds, unless it is one that may be out of them for a time.
+func (j *judge) hasHeld(p *process, where place, r *row, wave wave) {
+	since, held := j.rolloutSince[keyOfRollout(where.unit, r)], false
+	for _, s := range j.answers {
+		if s.isQuery && s.unit == where.unit && s.wave == wave.name && s.asked >= since && (s.text == "yes" || s.process == p.number) {
+			held = s.text == "yes"
+		}
+	}
+	if !held {
+		j.objectf("a query holds", "%v begins, and the query of wave %s did not hold since %s: %v", where, wave.name, since, j.answers)
+	}
+}
+
+// isProved: the Job of a gate has succeeded for the bundle of each target that the release wrote
+// in the wave.
+func (j *judge) isProved(where place, r *row, wave int) {
+	if j.world.shape.waves[wave].maxFailures > 0 {
+		return
+	}
+	for _, name := range sorted(r.Targets) {
+		t, h := r.Targets[name], j.places[place{where.unit, name}]
+		if t.Wave != wave || !r.isWritten(t) || h == nil {
+			continue
+		}
+		c := j.world.git.commit(config.Commit(r.Rollout.Commit))
+		if c == nil || c.unit(where.unit) == nil {
+			return
+		}
+		for k, mark := range c.unit(where.unit).objects(h.target) {
+			if isProof(mark) && !h.proved[mark] {
+				j.objectf("the Job of a gate succeeds", "%v begins, and %s with %s has not succeeded on %s", where, k, mark, name)
+			}
+		}
+	}
+}
+
+// isAfter: the unit that others wait for has there what the commit in force wants of it.
+func (j *judge) isAfter(p *process, where place, r *row) {
+	c := j.inForce[p.number]
+	of := j.world.git.commit(config.Commit(r.Rollout.Commit))
+	if c == nil || of == nil || of.unit("services/"+first) == nil {
+		return
+	}
+	u, waits := c.unit("services/"+first), of.unit(where.unit)
+	if u == nil || u.frozen || waits == nil || waits.isFirst() || waits.sort != "app" {
+		return
+	}
+	for _, t := range j.world.targets(u) {
+		if t.name == where.target && !j.hasMoved(u, t) && !j.passed(place{u.path, t.name}, u.objects(t), 0, p) {
+			j.objectf("a unit waits for another one", "%v begins before %s has what %s wants: %s", where, u.path, c.id.Short(), j.spans(u.path))
 		}
 	}
 }
@@ -164,12 +234,16 @@ func (j *judge) isHere(where place) bool {
 // wrote says that the release has written a target of a wave.
 func (r *row) wrote(wave int) bool {
 	for _, t := range r.Targets {
-		isWritten := t.Wanted != "" && t.Wanted == t.Applied && !t.Dirty && t.Touched
-		if t.Wave == wave && isWritten && t.Masked == "" && !t.Fast && t.Trouble == "" {
+		if t.Wave == wave && r.isWritten(t) {
 			return true
 		}
 	}
 	return false
+}
+
+func (r *row) isWritten(t *rowTarget) bool {
+	isWritten := t.Wanted != "" && t.Wanted == t.Applied && !t.Dirty && t.Touched
+	return isWritten && t.Masked == "" && !t.Fast && t.Trouble == ""
 }
 
 func (j *judge) isApproved(where place, r *row, wave string, authors []string) {
@@ -190,13 +264,13 @@ func (j *judge) isApproved(where place, r *row, wave string, authors []string) {
 // its wave since.
 func (j *judge) isAnswered(where place, r *row, wave wave) {
 	since := j.rolloutSince[keyOfRollout(where.unit, r)]
-	for _, y := range j.yeses {
-		if y.unit == where.unit && y.wave == wave.name && y.asked >= since {
+	for _, s := range j.answers {
+		if !s.isQuery && s.text == "yes" && s.unit == where.unit && s.wave == wave.name && s.asked >= since {
 			return
 		}
 	}
 	j.objectf("a gate says yes", "%v begins, and the gate at the %s of wave %s said no yes since %s: %v",
-		where, wave.asks, wave.name, since, j.yeses)
+		where, wave.asks, wave.name, since, j.answers)
 }
 
 // readRollouts notes since when there is each release: since the last look at the state at the

@@ -193,7 +193,7 @@ func (j *judge) endsInherited(t rollout.Transition) {
 // leftTo takes in what the Lease carries that a process reads. That is in force in its cluster
 // once the process has the Lease, also where its state does not know it.
 func (j *judge) leftTo(c *call) {
-	if j.holder == j.holders[c.process.number][c.cluster] {
+	if own := j.holders[c.process.number][c.cluster]; own != "" && j.holder == own {
 		return
 	}
 	left := j.ordersIn(c.cluster)

@@ -140,7 +140,7 @@ func (j *judge) begins(p *process, before, next map[string]*row) {
 				continue
 			}
 			j.begun(p, place{path, name}, r, t)
-			j.gated(place{path, name}, r, t)
+			j.gated(p, place{path, name}, r, t)
 			j.room(place{path, name}, before, next)
 		}
 	}
@@ -167,10 +167,14 @@ func (j *judge) begun(p *process, at place, r *row, t *rowTarget) {
 const space = "services/space"
 
 // awaited are the units that others wait for, which are let through in any case: the one
-// with all namespaces, what became of a unit that leaves, and, where a namespace leaves that
-// somebody comes back to, those that have to leave it first.
-func awaited(rows map[string]*row) map[string]bool {
+// with all namespaces, the one that gates wait for, with the kinds of its objects, what became of
+// a unit that leaves, and, where a namespace leaves that somebody comes back to, those that have
+// to leave it first.
+func (s *shape) awaited(rows map[string]*row) map[string]bool {
 	units := map[string]bool{space: true}
+	if s.hasAfter() {
+		units["services/"+first], units["services/crd"] = true, true
+	}
 	for _, r := range rows {
 		for name, t := range r.Targets {
 			if t.Successor != "" && t.Wanted == "" {
@@ -194,7 +198,7 @@ func leaves(r *row, name string) bool {
 // room: budgets hold.
 func (j *judge) room(at place, before, next map[string]*row) {
 	r, b := next[at.unit], j.world.shape.budget
-	failed, failedBefore, there, free := 0, 0, 0, awaited(next)
+	failed, failedBefore, there, free := 0, 0, 0, j.world.shape.awaited(next)
 	var flying []string
 	for path, other := range next {
 		was := before[path]

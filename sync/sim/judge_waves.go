@@ -18,9 +18,10 @@ import (
 type held struct {
 	target  target
 	bundles map[string]*span
-	last    map[key]string // what each object was when a bundle with it was last there as a whole
-	ever    map[sent]bool  // the same of all bundles that were there
-	ran     map[key]string // of a Job, the last one that ran to its end: nothing needs it any more
+	last    map[key]string  // what each object was when a bundle with it was last there as a whole
+	ever    map[sent]bool   // the same of all bundles that were there
+	ran     map[key]string  // of a Job, the last one that ran to its end: nothing needs it any more
+	proved  map[string]bool // the marks of Jobs of gates that succeeded
 }
 
 // sent is an object as a bundle has it.
@@ -53,7 +54,7 @@ func (j *judge) offer(c *commit) {
 			at := place{u.path, t.name}
 			if j.places[at] == nil {
 				j.places[at] = &held{target: t, bundles: map[string]*span{},
-					last: map[key]string{}, ever: map[sent]bool{}, ran: map[key]string{}}
+					last: map[key]string{}, ever: map[sent]bool{}, ran: map[key]string{}, proved: map[string]bool{}}
 			}
 			objects := u.objects(t)
 			if name := nameOf(objects); j.places[at].bundles[name] == nil {
@@ -94,6 +95,10 @@ func (j *judge) measure(c *cluster, unit string, h *held, s *span) {
 			if l.ready {
 				h.ran[k] = l.mark
 			}
+		}
+		if isProof(mark) { // it is started when all others have soaked
+			h.proved[mark] = h.proved[mark] || ok && l.mark == mark && l.ready
+			continue
 		}
 		if !ok && h.ran[k] == mark {
 			continue
@@ -156,7 +161,7 @@ func (j *judge) overwritten(cluster string, k key, mark string) {
 			continue
 		}
 		for _, s := range at.bundles {
-			if was, in := s.objects[k]; in && was != mark {
+			if was, in := s.objects[k]; in && was != mark && !isProof(was) {
 				s.evident = s.evident && !s.whole || k.kind != "Job"
 				if lasted := s.latest - s.first; s.whole && (lasted > s.lasted || j.elapsed-s.ended > jobTime) {
 					s.ended, s.lasted = j.elapsed, s.latest-s.first

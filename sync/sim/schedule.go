@@ -180,6 +180,7 @@ func (w *world) stepped() {
 	took := 300*time.Microsecond + time.Duration(w.rand.IntN(1_000_000))
 	time.Sleep(took)
 	w.judge.elapsed += took
+	w.letSlow()
 	w.settleAll()
 	w.fightOn()
 	w.stats.now.steps++

@@ -98,6 +98,7 @@ type shape struct {
 	// gated says that waves have gates, and approvalTime is how long an approval is good.
 	gated        bool
 	hostile      bool // see [hostileEvents]
+	slow         bool // see [slowEvents]
 	approvalTime time.Duration
 }
 
@@ -117,6 +118,11 @@ type wave struct {
 	approval      bool          // its start waits for approval
 	asks          string        // an endpoint is asked: at its start, at its end; empty: it is not
 	askTime       time.Duration // in which it has to say yes; zero is for ever
+	query         bool          // the endpoint's numbers are to hold through its soak
+	tolerate      time.Duration // but for so long
+	job           bool          // a Job is to succeed at its end, see [first]
+	after         bool          // it starts on a target after another unit is through there
+	window        bool          // it starts at certain times, see [opens]
 }
 
 // cluster is one of the clusters, with what is wrong with it at the moment.
@@ -129,6 +135,7 @@ type cluster struct {
 	rightsUp bool               // the daemon has lost its rights
 	denies   bool               // it denies deletions
 	broken   string             // the kind that it fails for, as in paths; empty: for none
+	slow     bool               // it has a slow webhook, see [webhookTime]
 	seen     *simulator.Cluster // when the judge looked last
 	version  string             // of it then
 	live     map[key]live
@@ -144,6 +151,8 @@ func newWorld(seed uint64, dir string, s *stats) *world {
 	w.shape = drawShape(w.rand)
 	drawGates(seed, &w.shape)
 	drawHostile(seed, &w.shape)
+	drawSorts(seed, &w.shape)
+	drawSlow(seed, &w.shape)
 	for _, name := range w.shape.clusters {
 		w.clusters[name] = &cluster{name: name}
 		w.make(w.clusters[name])
@@ -240,7 +249,7 @@ func (w *world) elapse(d time.Duration) {
 		}
 		timer.Stop()
 		w.settleAll()
-		if !time.Now().Before(end) || len(w.gate.groups()) > 0 {
+		if !time.Now().Before(end) || len(w.gate.groups()) > 0 || w.gate.isDue() {
 			w.judge.elapsed += time.Since(before)
 			return
 		}
@@ -253,6 +262,9 @@ func (w *world) due(end time.Time) time.Time {
 		if at, ok := w.clusters[name].Due(); ok && at.Before(end) && at.After(time.Now()) {
 			end = at
 		}
+	}
+	if slow := w.gate.slow(); len(slow) > 0 && slow[0].due.Before(end) {
+		end = slow[0].due
 	}
 	return end
 }
