@@ -91,7 +91,7 @@ type memory struct {
 
 func newMemory() memory {
 	return memory{pins: map[string]string{}, promoted: map[string]bool{},
-		gateMemory: gateMemory{promotes: map[string][]string{}, done: map[string]unit{}}}
+		gateMemory: gateMemory{promotes: map[string][]string{}, done: map[string]unit{}, taken: map[config.Commit]bool{}}}
 }
 
 // clone is a memory that goes on by itself.

@@ -5,6 +5,7 @@ package sim
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +20,7 @@ type gateMemory struct {
 	promotes  map[string][]string // who promoted a unit, since a release of its began
 	oldest    *commit             // the first one that was taken
 	newest    *commit             // the last one that was looked at
+	taken     map[config.Commit]bool
 	done      map[string]unit     // as it was when its release was last done
 }
 
@@ -31,7 +33,7 @@ func (m gateMemory) clone() gateMemory {
 	for path, u := range m.done {
 		done[path] = u
 	}
-	m.promotes, m.done = promotes, done
+	m.promotes, m.done, m.taken = promotes, done, maps.Clone(m.taken)
 	return m
 }
 
@@ -95,13 +97,17 @@ func (j *judge) answered(c *call, text string) {
 // takes notes the first and the newest commit of a state.
 func (m *gateMemory) takes(c *commit) {
 	m.newest = c
+	if !c.held {
+		m.taken[c.id] = true
+	}
 	if m.oldest == nil && !c.held {
 		m.oldest = c
 	}
 }
 
 // authorsOf are those of the commits whose changes a release carries: since the unit was last
-// done, as it is then, or was not there.
+// done, as it is then, or was not there. What changed and went back between two commits that were
+// taken, no release carries.
 func (j *judge) authorsOf(path string, release config.Commit) []string {
 	order := j.world.git.order
 	last := j.world.git.index(release)
@@ -111,11 +117,15 @@ func (j *judge) authorsOf(path string, release config.Commit) []string {
 		if u == nil || u.sameAs(&done) && !u.frozen {
 			break
 		}
-		var before *unit
-		if i > 0 {
-			before = order[i-1].unit(path)
+		first := i
+		for first > 0 && !j.taken[order[first-1].id] {
+			first--
 		}
-		if before == nil || !u.sameAs(before) {
+		if first > 0 && u.sameAs(order[first-1].unit(path)) {
+			i = first
+			continue
+		}
+		if i == 0 || !u.sameAs(order[i-1].unit(path)) {
 			all = append(all, order[i].author)
 		}
 	}
@@ -123,7 +133,7 @@ func (j *judge) authorsOf(path string, release config.Commit) []string {
 }
 
 // sameAs says that two units stand for the same objects; a mistake says nothing.
-func (u *unit) sameAs(other *unit) bool { return u.content() == other.content() }
+func (u *unit) sameAs(other *unit) bool { return other != nil && u.content() == other.content() }
 
 func (u *unit) content() string {
 	isBroken, isDenied := u.broken && u.workload, u.denied && (u.workload || u.hashed)
