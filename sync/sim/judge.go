@@ -91,7 +91,7 @@ type memory struct {
 
 func newMemory() memory {
 	return memory{pins: map[string]string{}, promoted: map[string]bool{},
-		gateMemory: gateMemory{promotes: map[string][]string{}, done: map[string]unit{}, taken: map[config.Commit]bool{}}}
+		gateMemory: gateMemory{promotes: map[string][]string{}, done: map[string]unit{}}}
 }
 
 // clone is a memory that goes on by itself.
@@ -279,6 +279,7 @@ func (j *judge) anew() {
 func (j *judge) takenOver(p *process) {
 	j.anew()
 	j.generation = j.lineage[p.number]
+	j.rowsAt = 0 // nobody looked at its releases so far
 	j.isOlder, j.memory, j.units = true, p.disk.memory, map[string]view{}
 	for _, name := range sorted(j.left[p.number]) {
 		j.areLeft(name, j.left[p.number][name])

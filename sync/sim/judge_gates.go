@@ -97,9 +97,10 @@ func (j *judge) answered(c *call, text string) {
 // takes notes the first and the newest commit of a state.
 func (m *gateMemory) takes(c *commit) {
 	m.newest = c
-	if !c.held {
-		m.taken[c.id] = true
+	if m.taken == nil {
+		m.taken = map[config.Commit]bool{}
 	}
+	m.taken[c.id] = m.taken[c.id] || !c.held
 	if m.oldest == nil && !c.held {
 		m.oldest = c
 	}
