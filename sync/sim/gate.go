@@ -27,6 +27,7 @@ type gate struct {
 	waiting []*call
 	streams map[*stream]bool
 	opened  int
+	asked   map[string]int // how many calls came, by cluster
 }
 
 // call is a request that waits at the gate. Calls that look the same share one fate:
@@ -81,6 +82,7 @@ func (g *gate) wait(ctx context.Context, c *call) (answer, error) {
 	c.key()
 	g.mu.Lock()
 	g.waiting = append(g.waiting, c)
+	g.asked[c.cluster]++
 	g.mu.Unlock()
 	c.process.world.arrive()
 	select {

@@ -86,7 +86,9 @@ func (s *shape) proves() bool {
 }
 
 // hasAfter says that a gate has others wait for the application [first].
-func (s *shape) hasAfter() bool { return slices.ContainsFunc(s.waves, func(w wave) bool { return w.after }) }
+func (s *shape) hasAfter() bool {
+	return slices.ContainsFunc(s.waves, func(w wave) bool { return w.after })
+}
 
 const (
 	// first is the name of the application that others wait for, and whose Job a gate asks for.

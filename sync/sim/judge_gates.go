@@ -21,7 +21,7 @@ type gateMemory struct {
 	oldest    *commit             // the first one that was taken
 	newest    *commit             // the last one that was looked at
 	taken     map[config.Commit]bool
-	done      map[string]unit     // as it was when its release was last done
+	done      map[string]unit // as it was when its release was last done
 }
 
 func (m gateMemory) clone() gateMemory {

@@ -147,6 +147,7 @@ type cluster struct {
 
 func newWorld(seed uint64, dir string, s *stats) *world {
 	w := &world{seed: seed, dir: dir, begun: time.Now(), arrived: make(chan struct{}, 1), stats: s, clusters: map[string]*cluster{}}
+	w.gate.asked = map[string]int{}
 	w.rand = rand.New(rand.NewPCG(seed, 1))
 	w.shape = drawShape(w.rand)
 	drawGates(seed, &w.shape)
