@@ -160,6 +160,7 @@ type watching struct {
 	*call
 	Watch
 	version string // of the last thing that was seen
+	broke   bool   // the last stream did not end when the server was asked to end it
 }
 
 // acceptWatch is the same as for a list's items; the server adds the framing.
@@ -167,11 +168,18 @@ const acceptWatch = acceptMeta
 
 // stream reads one answer to its end.
 func (w *watching) stream(ctx context.Context) error {
+	if w.broke {
+		if err := w.mayGoOn(ctx); err != nil {
+			return err
+		}
+	}
+	w.broke = true
 	found, err := w.anyResource(ctx, w.Kind)
 	if err != nil {
 		return err
 	}
 	life := w.options.Jitter(watchLife).Truncate(time.Second)
+	ends := time.Now().Add(life - time.Second)
 	query := url.Values{
 		"watch": {"true"}, "allowWatchBookmarks": {"true"}, "resourceVersion": {w.version},
 		"labelSelector": {w.ours()}, "timeoutSeconds": {strconv.Itoa(int(life / time.Second))},
@@ -203,6 +211,7 @@ func (w *watching) stream(ctx context.Context) error {
 	for {
 		event, err := next()
 		if errors.Is(err, io.EOF) {
+			w.broke = time.Now().Before(ends)
 			return nil
 		}
 		if err != nil {
@@ -213,6 +222,29 @@ func (w *watching) stream(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// mayGoOn says why a watch whose stream broke cannot be taken up where it was; nil when it can.
+// Another cluster may answer by now, or the same one whose etcd was put back: it would tell
+// nothing until its resourceVersion is past the one that is asked for, and what happened before
+// that, never.
+func (w *watching) mayGoOn(ctx context.Context) error {
+	w.identity.doubt()
+	if err := w.sameCluster(ctx, "watch", w.Kind.GroupKind().String()); err != nil {
+		return err
+	}
+	newest, err := w.newest(ctx, w.Kind, w.Namespace)
+	if err != nil {
+		return err
+	}
+	is, errIs := strconv.ParseUint(newest, 10, 64)
+	was, errWas := strconv.ParseUint(w.version, 10, 64)
+	if errIs != nil || errWas != nil || is >= was { // or nobody can tell
+		return nil
+	}
+	e := watchError(&request{op: "watch", object: w.Kind.GroupKind().String()}, 0, ErrExpired, nil)
+	e.Message = fmt.Sprintf("the cluster went back from resourceVersion %d to %d", was, is)
+	return e
 }
 
 // refused is the error for an answer that is no stream.

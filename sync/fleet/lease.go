@@ -318,9 +318,9 @@ func (l *lease) wait(there *coordinationv1.Lease) time.Duration {
 	if there.Spec.AcquireTime != nil {
 		since = there.Spec.AcquireTime.UTC().Format(time.RFC3339)
 	}
-	l.why = NotWriter{fmt.Errorf("cluster %s: another swell writes there: %s is held by %s since %s; %s, or this one takes over when the lease runs out",
-		l.cluster, l.text(), holder, since, l.advice(holder))}
 	lasts := max(l.times.Duration, time.Duration(valueOf(there.Spec.LeaseDurationSeconds))*time.Second)
+	l.why = NotWriter{fmt.Errorf("cluster %s: another swell writes there: %s is held by %s since %s; %s, or this one takes over when nobody renews it for %s",
+		l.cluster, l.text(), holder, since, l.advice(holder), lasts)}
 	return max(0, lasts-time.Since(l.seenAt))
 }
 
