@@ -217,7 +217,7 @@ func (j *judge) isAfter(p *process, where place, r *row) {
 		return
 	}
 	u, waits := c.unit("services/"+first), of.unit(where.unit)
-	if u == nil || u.frozen || waits == nil || waits.isFirst() || waits.sort != "app" {
+	if u == nil || !j.goodIn(c, u) || waits == nil || waits.isFirst() || waits.sort != "app" {
 		return
 	}
 	for _, t := range j.world.targets(u) {

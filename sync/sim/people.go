@@ -312,7 +312,7 @@ func (w *world) makeAnew() string {
 // reset breaks all connections to a cluster, for another one to stand there.
 func (w *world) reset(c *cluster) {
 	broken := w.gate.cut(c.name)
-	for _, group := range w.gate.groups() {
+	for _, group := range append(w.gate.groups(), w.gate.slow()) {
 		for _, call := range group {
 			if call.cluster == c.name {
 				w.give(call, failing(errReset), false, "")

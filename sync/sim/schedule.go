@@ -252,4 +252,8 @@ func (w *world) shutDown() {
 		p.die()
 		w.end(p)
 	}
+	time.Sleep(lateTimeouts) // no time passes any more when this goroutine ends
 }
+
+// lateTimeouts is longer than what a daemon that has ended still waits for an answer to.
+const lateTimeouts = 10 * time.Second
