@@ -180,6 +180,10 @@ func TestWatchGoesOnWhereItWas(t *testing.T) {
 	var asked []string
 	var streams atomic.Int32
 	c := fake(t, Options{}, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("watch") == "" { // where the cluster stands now
+			answer(w, 200, jsonType, `{"kind":"PartialObjectMetadataList","metadata":{"resourceVersion":"20"}}`)
+			return
+		}
 		asked = append(asked, r.URL.Query().Get("resourceVersion"))
 		switch streams.Add(1) {
 		case 1:
