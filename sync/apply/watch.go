@@ -196,6 +196,7 @@ func (w *watching) stream(ctx context.Context) error {
 	}
 	resp, err := w.client.Do(httpReq)
 	if err != nil {
+		w.identity.doubt()
 		return transportError(ctx, req, waited, cmp.Or(context.Cause(bounded), err))
 	}
 	defer resp.Body.Close()
@@ -251,6 +252,7 @@ func (w *watching) mayGoOn(ctx context.Context) error {
 func (w *watching) refused(req *request, resp *http.Response) error {
 	body, err := readBody(resp)
 	if err != nil {
+		w.identity.doubt()
 		return transportError(context.Background(), req, 0, err)
 	}
 	answer := &response{contentType: resp.Header.Get("Content-Type"), body: body}

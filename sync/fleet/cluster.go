@@ -78,10 +78,21 @@ func (c *Cluster) Reach(ctx context.Context) (*apply.Cluster, error) {
 		return nil, err
 	}
 	if pinned != uid {
+		c.drop(conn)
 		return nil, fmt.Errorf("cluster %s: not the cluster we knew: its kube-system namespace has the UID %s, ours had %s: "+
 			"where it was made anew, swell cluster accept %s --uid %s forgets what the old one had", c.name, uid, pinned, c.name, uid)
 	}
 	return conn, nil
+}
+
+// drop has the next look connect anew. A connection takes the first cluster that it led to for
+// its own, and would refuse to write to the right one.
+func (c *Cluster) drop(conn *apply.Cluster) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.link != nil && c.link.Cluster == conn {
+		c.link = nil
+	}
 }
 
 func (c *Cluster) reach(ctx context.Context) (*apply.Cluster, string, error) {
