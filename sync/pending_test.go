@@ -194,6 +194,69 @@ func TestPlanOfJobsThatTakeTurns(t *testing.T) {
 	}
 }
 
+// TestApprovalToForgetOutlivesAJob: while a job is under way in a cluster that left the fleet, the
+// approval to forget what it has waits for it. It ends when the cluster is not to be forgotten any more.
+func TestApprovalToForgetOutlivesAJob(t *testing.T) {
+	t.Parallel()
+	d := manyUnits(t, 1)
+	gone := store.Deletion{Unit: "unit-000000", Target: "dev/a", ID: object.ID{Kind: "ConfigMap", Name: "x"}, UID: "u", Forget: true}
+	plan := store.NewPlan("", time.Now(), []store.Deletion{gone})
+	p := &pass{Daemon: d, r: &Record{At: time.Now()}}
+	err := p.store(t.Context(), []func() error{
+		func() error { return p.tx.PutPlans([]store.Plan{plan}) },
+		func() error { return p.tx.Approve(plan.Digest, "ann", time.Now()) },
+		p.loadApprovals,
+		func() error {
+			p.noteDeparted([]store.Entry{{Unit: gone.Unit, Target: gone.Target, ID: gone.ID, UID: gone.UID}})
+			d.guarded.with = d.guarded.departed
+			if ended := d.expire(); len(ended) > 0 {
+				t.Errorf("ended although it is still to be forgotten: %v", ended)
+			}
+			p.dropDeparted("dev")
+			if ended := d.expire(); len(ended) != 1 {
+				t.Errorf("%d approvals ended when the cluster came back, want 1", len(ended))
+			}
+			return nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestApprovedDeletionsAreNotCountedForTheFleet: what somebody approved takes nothing of the number that a
+// commit may delete without approval.
+func TestApprovedDeletionsAreNotCountedForTheFleet(t *testing.T) {
+	t.Parallel()
+	d := manyUnits(t, 1)
+	unitTarget := object.UnitTarget{Unit: "unit-000000", Target: "dev/a"}
+	entry := func(name string) store.Entry {
+		return store.Entry{Unit: unitTarget.Unit, Target: unitTarget.Target, ID: object.ID{Kind: "ConfigMap", Name: name}, UID: "u"}
+	}
+	first, second := entry("first"), entry("second")
+	approved := store.Deletion{Unit: first.Unit, Target: first.Target, ID: first.ID, UID: first.UID}
+	plan := store.NewPlan(first.Unit, time.Now(), []store.Deletion{approved})
+	p := &pass{Daemon: d, r: &Record{At: time.Now()}}
+	err := p.store(t.Context(), []func() error{
+		func() error { return p.tx.PutPlans([]store.Plan{plan}) },
+		func() error { return p.tx.Approve(plan.Digest, "ann", time.Now()) },
+		p.loadApprovals,
+		func() error {
+			check := rollout.Action{Kind: rollout.Check, Unit: unitTarget.Unit, Target: unitTarget.Target}
+			return p.recordDeletions([]*executor.Job{{Action: check, Deleted: []store.Entry{first, second}, Unreplaced: 2}})
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := d.guarded.ledger.Done(object.UnitTarget{}, "c"); n != 1 {
+		t.Errorf("%d deletions count for the fleet, want 1", n)
+	}
+	if n := d.guarded.ledger.Done(unitTarget, ""); n != 2 {
+		t.Errorf("%d deletions count for the unit on the target, want 2", n)
+	}
+}
+
 // BenchmarkJudge is what a pass with one deletion pays at 100,000 units and
 // 400,000 objects.
 func BenchmarkJudge(b *testing.B) {

@@ -16,6 +16,7 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/rapidtest"
 	"github.com/swell-sh/swell/render/object"
+	"github.com/swell-sh/swell/sync/store"
 )
 
 // ids reads "Deployment/ns/name" with the groups that tests need.
@@ -190,6 +191,55 @@ func TestApprovedAndDone(t *testing.T) {
 	l.Done = 5
 	if v := Judge(Input{Limits: config.DefaultGuard, Losses: []Loss{l}, Fleet: 10_000}); len(v.Held) != 6 {
 		t.Errorf("six after five: %v", v.Held)
+	}
+}
+
+// TestTheBoundOfAUnitThatGoes: a unit that is removed deletes as many objects as the bound says, and
+// no more of them.
+func TestTheBoundOfAUnitThatGoes(t *testing.T) {
+	most := config.DefaultGuard.Unit.Objects
+	for lost, held := range map[int]int{most: 0, most + 1: most + 1} {
+		l := lossOf("gone", "a/1", configMaps(0, lost), "")
+		l.Stays = false
+		if v := Judge(Input{Limits: config.DefaultGuard, Losses: []Loss{l}, Fleet: 10_000}); len(v.Held) != held {
+			t.Errorf("%d objects: %d are held, want %d", lost, len(v.Held), held)
+		}
+	}
+}
+
+// TestTheBoundOfTheFleetInSmallPieces: what a commit deleted before counts for the bound of the fleet.
+func TestTheBoundOfTheFleetInSmallPieces(t *testing.T) {
+	l := lossOf("gone", "a/1", configMaps(0, 6), "")
+	l.Stays = false
+	for lost, held := range map[int]int{4: 0, 5: 6} {
+		if v := Judge(Input{Limits: config.DefaultGuard, Losses: []Loss{l}, Fleet: 100, Lost: lost}); len(v.Held) != held {
+			t.Errorf("six after %d: %d are held, want %d", lost, len(v.Held), held)
+		}
+	}
+}
+
+// TestWhatIsReplacedIsNotHeldForTheFleet: a unit that loses nothing is not held because of what others lose.
+func TestWhatIsReplacedIsNotHeldForTheFleet(t *testing.T) {
+	gone, renamed := lossOf("gone", "a/1", configMaps(0, 6), ""), lossOf("renamed", "a/1", configMaps(0, 3), configMaps(3, 6))
+	gone.Stays = false
+	v := Judge(Input{Limits: config.DefaultGuard, Losses: []Loss{gone, renamed}, Fleet: 100, Lost: 5})
+	if len(v.Held) != 6 || !v.Together["gone"] || v.Together["renamed"] {
+		t.Errorf("%d are held of %v, want six of the unit that goes", len(v.Held), v.Together)
+	}
+}
+
+// TestTalliesAreOfOneCommit: what was deleted since one commit does not count for the next one.
+func TestTalliesAreOfOneCommit(t *testing.T) {
+	unitTarget := object.UnitTarget{Unit: "shop", Target: "a/1"}
+	l := &Ledger{deleted: map[object.UnitTarget]store.Tally{}}
+	l.Count(unitTarget, "c1", 5)
+	l.Count(unitTarget, "c1", 2)
+	if n := l.Done(unitTarget, "c1"); n != 7 {
+		t.Errorf("%d objects since c1, want 7", n)
+	}
+	l.Count(unitTarget, "c2", 3)
+	if old, n := l.Done(unitTarget, "c1"), l.Done(unitTarget, "c2"); old != 0 || n != 3 {
+		t.Errorf("%d objects since c1, and %d since c2, want 0 and 3", old, n)
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+
+	"github.com/swell-sh/swell/sync/apply"
 )
 
 // TestAJobEndsWithItsTerm: what began in one term of a Lease writes nothing in the
@@ -50,5 +52,25 @@ func TestASuspendedLeaseIsNotWritten(t *testing.T) {
 	l.suspend(false)
 	if term, why := l.term(); term != 1 || why != nil || len(l.resumed) != 1 {
 		t.Errorf("resumed: term %d, %v", term, why)
+	}
+}
+
+// TestEachMaskIsWrittenOnce: the orders that mask a cluster are written into its Lease when it is
+// suspended, once; and again when it is suspended the next time.
+func TestEachMaskIsWrittenOnce(t *testing.T) {
+	l := &lease{cluster: "dev", times: defaultLeaseTimes, last: &coordinationv1.Lease{}, resumed: make(chan struct{}, 1),
+		linked: func() *apply.Cluster { return nil }}
+	for _, mask := range []string{"the first", "the second"} {
+		l.carry(mask)
+		l.suspend(true)
+		if !l.owes() {
+			t.Errorf("%s mask is not to be written", mask)
+		}
+		l.farewell(t.Context())
+		l.carry(mask + ", and a pause")
+		if l.owes() {
+			t.Errorf("after %s mask, more is to be written to the masked cluster", mask)
+		}
+		l.suspend(false)
 	}
 }

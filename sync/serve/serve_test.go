@@ -143,6 +143,40 @@ func TestOrderOverTheAPI(t *testing.T) {
 	}
 }
 
+// TestAnOrderForLonger: an order that is in force for longer than the one before is stored; one that
+// ends no later is in force already.
+func TestAnOrderForLonger(t *testing.T) {
+	s := newServed(t, config.API{})
+	for _, c := range []struct {
+		amount  string
+		already bool
+	}{{"1h", false}, {"30m", true}, {"2h", false}, {"", false}, {"3h", true}, {"", true}} {
+		given := must(s.client.Give(t.Context(), Request{Verb: order.Pause, About: []string{"shop"}, For: c.amount}))(t)
+		if already := given.Already != nil; already != c.already || already != (given.Order.Seq == 0) {
+			t.Errorf("for %q: already %t, want %t; number %d", c.amount, already, c.already, given.Order.Seq)
+		}
+	}
+}
+
+// TestAFreezeHoldsNoException: whoever retries an exempt unit is not told of a freeze; a pause holds it
+// all the same.
+func TestAFreezeHoldsNoException(t *testing.T) {
+	s := newServed(t, config.API{})
+	give := func(r Request) Given { return must(s.client.Give(t.Context(), r))(t) }
+	give(Request{Verb: order.Freeze, All: true, Reason: "holidays"})
+	if held := give(Request{Verb: order.Retry, About: []string{"shop/cart"}}).HeldBy; len(held) != 1 || held[0].Verb != order.Freeze {
+		t.Errorf("held by %+v, want the freeze", held)
+	}
+	give(Request{Verb: order.Exempt, About: []string{"shop"}, Reason: "the fix", For: "1h"})
+	give(Request{Verb: order.Pause, About: []string{"shop"}})
+	if held := give(Request{Verb: order.Retry, About: []string{"shop/cart"}}).HeldBy; len(held) != 1 || held[0].Verb != order.Pause {
+		t.Errorf("held by %+v, want the pause alone", held)
+	}
+	if held := give(Request{Verb: order.Retry, All: true}).HeldBy; len(held) != 2 {
+		t.Errorf("held by %+v, want the freeze and the pause: not all is exempt", held)
+	}
+}
+
 // TestTwoOperatorsAtOnce: orders that are given at the same time, while the daemon writes,
 // are all stored, once each, in one order.
 func TestTwoOperatorsAtOnce(t *testing.T) {

@@ -73,6 +73,13 @@ func TestOrderKeys(t *testing.T) {
 		func(o *order.Order) { o.By = "bob" },
 		func(o *order.Order) { o.Scope.Unit = "services" },
 		func(o *order.Order) { o.Reason = "why not" },
+		func(o *order.Order) { o.Verb = order.Reconcile },
+		func(o *order.Order) { o.Scope.Target = "sas-1" },
+		func(o *order.Order) { o.Scope.Tenant = "shop" },
+		func(o *order.Order) { o.Scope.Wave = "canary" },
+		func(o *order.Order) { o.Until = noon.Add(time.Hour) },
+		func(o *order.Order) { o.Digest = "abc" },
+		func(o *order.Order) { o.To = "c0ffee1" },
 	} {
 		other := o
 		change(&other)

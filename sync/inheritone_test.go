@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync
+
+import (
+	"testing"
+	"time"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync/order"
+)
+
+// inheritFrom has orders in force that the Lease of cluster dev carries, after some that were ended
+// here, and returns the scopes of those in force.
+func inheritFrom(t *testing.T, ended order.Standing, carried ...order.Order) (scopes []string) {
+	t.Helper()
+	p := &pass{Daemon: manyUnits(t, 1), r: &Record{At: time.Now()}}
+	steps := []func() error{func() error { return p.noteEnded(ended) }}
+	for i := range carried {
+		steps = append(steps, func() error { return p.inheritOne(&carried[i], "dev") })
+	}
+	if err := p.store(t.Context(), steps); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range p.orders.standing {
+		scopes = append(scopes, o.Scope.Text())
+	}
+	return scopes
+}
+
+// TestALeaseSpeaksOfItsCluster: an order that a Lease carries is in force for the cluster of the
+// Lease. One of another cluster is none of its business.
+func TestALeaseSpeaksOfItsCluster(t *testing.T) {
+	t.Parallel()
+	for target, want := range map[config.TargetName]string{"": "dev", "dev": "dev", "dev/a": "dev/a", "prod": "", "prod/a": ""} {
+		mask := order.Order{At: time.Now(), By: "ann", Verb: order.Mask, Scope: order.Scope{Target: target}, Reason: "by hand"}
+		got := ""
+		for _, scope := range inheritFrom(t, nil, mask) {
+			got += scope
+		}
+		if got != want {
+			t.Errorf("a mask of %q: in force is one of %q, want %q", target, got, want)
+		}
+	}
+}
+
+// TestWhatEndedDoesNotComeBackFromALease: of an order that ended here, as it was given or as it was
+// taken over for one cluster. One that was given later is another one.
+func TestWhatEndedDoesNotComeBackFromALease(t *testing.T) {
+	t.Parallel()
+	mask := order.Order{At: time.Now(), By: "ann", Verb: order.Mask, Reason: "by hand"}
+	ofCluster, later := mask, mask
+	ofCluster.Scope.Target, later.At = "dev", mask.At.Add(time.Minute)
+	for _, ended := range []order.Order{mask, ofCluster} {
+		if got := inheritFrom(t, order.Standing{ended}, mask); len(got) > 0 {
+			t.Errorf("a mask of %s ended, and is in force again: %q", ended.Scope.Text(), got)
+		}
+		if got := inheritFrom(t, order.Standing{ended}, later); len(got) != 1 {
+			t.Errorf("a later mask is in force %d times, want once", len(got))
+		}
+	}
+}
