@@ -276,6 +276,7 @@ func (p *pass) ends(u *Unit, y *tally) (waits string, failed bool) {
 		case gate.Prometheus != nil:
 			why, failed = p.unproved(u, n, y)
 		case gate.HTTP != nil && soaked:
+			p.asksAnew(u, n, y)
 			why = p.unanswered(u, r.Wave, n)
 			if ends := r.gate(r.Wave, n).Since.Add(gate.HTTP.Timeout); gate.HTTP.Timeout > 0 && why != "" {
 				if failed = !p.now.Before(ends); failed {
@@ -295,6 +296,14 @@ func (p *pass) ends(u *Unit, y *tally) (waits string, failed bool) {
 		}
 	}
 	return waits, false
+}
+
+// asksAnew forgets what a URL said, and since when it was asked, before the soak began again.
+func (p *pass) asksAnew(u *Unit, n int, y *tally) {
+	if g := u.Rollout.gate(u.Rollout.Wave, n); !g.Since.IsZero() && g.Since.Before(y.last) {
+		*g = GateState{Wave: g.Wave, Gate: g.Gate}
+		p.state.touch(u.Path)
+	}
 }
 
 // unproved says what keeps a query from having held through the soak; failed says that it
