@@ -278,10 +278,12 @@ func (j *judge) masked(at place, p *process) string {
 	return ""
 }
 
-// wasBound says that a place is masked or retired, or was not long ago.
+// wasBound says that a place is masked or retired, or was not long ago. A unit with a problem
+// does not come back to what was retired before that is mended.
 func (j *judge) wasBound(at place, p *process) bool {
 	for _, g := range j.given {
-		if (g.Verb == order.Mask || g.Verb == order.Retire) && g.has(at) && (!g.ended || j.elapsed-g.endedAt < lateTime) {
+		isOver := g.ended && j.elapsed-g.endedAt >= lateTime && !(g.Verb == order.Retire && j.isBlocked(at.unit, p))
+		if (g.Verb == order.Mask || g.Verb == order.Retire) && g.has(at) && !isOver {
 			return true
 		}
 	}
@@ -290,6 +292,15 @@ func (j *judge) wasBound(at place, p *process) bool {
 	}
 	ended, was := j.maskEnded[at]
 	return was && j.elapsed-ended < lateTime || slices.ContainsFunc(j.masks, func(a where) bool { return a.has(at) })
+}
+
+// isBlocked says that the commit that a process knows has a problem in the unit.
+func (j *judge) isBlocked(unit string, p *process) bool {
+	c := j.known[p.number]
+	if c == nil || c.unit(unit) == nil {
+		return false
+	}
+	return !j.goodIn(c, c.unit(unit))
 }
 
 // isRetired says that a target is retired, or was not long ago.
