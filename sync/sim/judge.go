@@ -461,6 +461,9 @@ func (j *judge) hear(o observed) {
 				j.objectf("distress turns nothing back", "%s on %s: %s: %s, and nothing is wrong with the unit", unit, t.Target, t.Kind, t.Text)
 			}
 		case "done":
+			if o.generation != j.generation {
+				continue // its state is lost by now, and with it what was masked
+			}
 			j.isThere(o, t)
 			j.ranThere(unit)
 			if c := j.world.git.commits[t.Commit]; c != nil && c.unit(unit) != nil {

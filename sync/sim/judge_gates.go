@@ -108,7 +108,7 @@ func (m *gateMemory) takes(c *commit) {
 
 // authorsOf are those of the commits whose changes a release carries: since the unit was last
 // done, as it is then, or was not there. What changed and went back between two commits that were
-// taken, no release carries.
+// taken, with no problem in the unit, no release carries.
 func (j *judge) authorsOf(path string, release config.Commit) []string {
 	order := j.world.git.order
 	last := j.world.git.index(release)
@@ -119,7 +119,7 @@ func (j *judge) authorsOf(path string, release config.Commit) []string {
 			break
 		}
 		first := i
-		for first > 0 && !j.taken[order[first-1].id] {
+		for first > 0 && !j.takesUnit(order[first-1], path) {
 			first--
 		}
 		if first > 0 && u.sameAs(order[first-1].unit(path)) {
@@ -131,6 +131,12 @@ func (j *judge) authorsOf(path string, release config.Commit) []string {
 		}
 	}
 	return all
+}
+
+// takesUnit says that a commit was taken, and has no problem in a unit.
+func (j *judge) takesUnit(c *commit, path string) bool {
+	u := c.unit(path)
+	return j.taken[c.id] && (u == nil || j.goodIn(c, u))
 }
 
 // sameAs says that two units stand for the same objects; a mistake says nothing.
