@@ -243,6 +243,9 @@ func told(w io.Writer, given *serve.Given, running bool) {
 		is := &given.Ends[i]
 		fmt.Fprintf(w, "swell: it ends %s of %s %s\n", is.Verb, is.Scope.Text(), visible(serve.SinceText(is)))
 	}
+	for _, note := range given.Notes {
+		fmt.Fprintf(w, "swell: %s\n", visible(note))
+	}
 }
 
 // isCalled is what something is called that an order is in force for.

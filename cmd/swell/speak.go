@@ -81,11 +81,12 @@ func giveOrder(cmd *cobra.Command, file configPath, r serve.Request) (given serv
 			if err := errors.Join(err, s.Close()); err != nil || r.DryRun {
 				return given, err
 			}
-			o := given.Order
+			o, notes := given.Order, given.Notes
 			err = store.Alone(cmd.Context(), settings.State, func(tx *store.Tx) (err error) {
 				given, err = serve.Give(tx, o, r.IdempotencyKey)
 				return err
 			})
+			given.Notes = notes
 			return given, err
 		})
 }

@@ -135,6 +135,9 @@ func (l *lease) during(term int) func() error {
 	}
 }
 
+// AnotherWrites is in the text about a cluster whose Lease another daemon has.
+const AnotherWrites = "another swell writes there"
+
 // NotWriter is the error for a cluster whose Lease is not ours, or cannot be kept.
 type NotWriter struct{ error }
 
@@ -319,8 +322,8 @@ func (l *lease) wait(there *coordinationv1.Lease) time.Duration {
 		since = there.Spec.AcquireTime.UTC().Format(time.RFC3339)
 	}
 	lasts := max(l.times.Duration, time.Duration(valueOf(there.Spec.LeaseDurationSeconds))*time.Second)
-	l.why = NotWriter{fmt.Errorf("cluster %s: another swell writes there: %s is held by %s since %s; %s, or this one takes over when nobody renews it for %s",
-		l.cluster, l.text(), holder, since, l.advice(holder), lasts)}
+	l.why = NotWriter{fmt.Errorf("cluster %s: %s: %s is held by %s since %s; %s, or this one takes over when nobody renews it for %s",
+		l.cluster, AnotherWrites, l.text(), holder, since, l.advice(holder), lasts)}
 	return max(0, lasts-time.Since(l.seenAt))
 }
 

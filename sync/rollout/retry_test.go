@@ -4,6 +4,7 @@
 package rollout
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -156,6 +157,9 @@ func TestNothingToDo(t *testing.T) {
 	}
 	s.Decide(want, now)
 	if got := obey(order.Promote, "rest"); got != "by ann (there was nothing to do: the wave under way is canary)" {
+		t.Error(got)
+	}
+	if got := obey(order.Rollback, ""); !strings.Contains(got, "has written nothing so far; --to puts back one before it: swell describe shop/cart lists them") {
 		t.Error(got)
 	}
 	s = &State{}

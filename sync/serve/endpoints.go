@@ -174,6 +174,7 @@ func (s *Server) give(ctx context.Context, in *orderInput) (given Given, err err
 		given, err = Give(tx, o, in.Body.IdempotencyKey)
 		return err
 	})
+	given.Notes = resolved.Notes
 	return given, err
 }
 

@@ -62,6 +62,9 @@ type Given struct {
 	HeldBy []order.Order `json:"heldBy,omitempty"`
 	// Ends are the orders that this one ends.
 	Ends []order.Order `json:"ends,omitempty"`
+	// Notes say what the order does not do as things are: no target is meant, or another daemon
+	// writes there.
+	Notes []string `json:"notes,omitempty"`
 	// Effects are what the order would do, of a dry run; Digest is theirs.
 	Effects []rollout.Effect `json:"effects,omitempty"`
 	Digest  object.Digest    `json:"digest,omitempty"`
@@ -149,13 +152,20 @@ func (v View) Resolve(_ context.Context, r Request, who Who, now time.Time) (ord
 // would do; otherwise it refuses one that would not do what [Request.Expect] stands for.
 func (v View) Prepare(ctx context.Context, r Request, who Who, now time.Time) (Given, error) {
 	o, err := v.Resolve(ctx, r, who, now)
-	switch {
-	case err != nil:
+	if err != nil {
 		return Given{Order: o}, err
-	case r.DryRun:
-		return v.foresee(o, now)
 	}
-	return Given{Order: o}, v.expected(o, r.Expect, now)
+	given := Given{Order: o}
+	if r.DryRun {
+		given, err = v.foresee(o, now)
+	} else {
+		err = v.expected(o, r.Expect, now)
+	}
+	if err != nil {
+		return given, err
+	}
+	given.Notes, err = v.notes(&o)
+	return given, err
 }
 
 // once are the verbs that are carried out once, and of which it is known before whether

@@ -31,6 +31,7 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/exectest"
 	"github.com/swell-sh/swell/render/object"
+	"github.com/swell-sh/swell/sync/fleet"
 	"github.com/swell-sh/swell/sync/order"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/status"
@@ -174,6 +175,31 @@ func TestAFreezeHoldsNoException(t *testing.T) {
 	}
 	if held := give(Request{Verb: order.Retry, All: true}).HeldBy; len(held) != 2 {
 		t.Errorf("held by %+v, want the freeze and the pause: not all is exempt", held)
+	}
+}
+
+// TestAnOrderThatDoesNothingSaysSo: an order that no target has all the names of is taken, since
+// one may come, and so is one about a cluster that another daemon writes to; both say so.
+func TestAnOrderThatDoesNothingSaysSo(t *testing.T) {
+	s := newServed(t, config.API{})
+	text := "cluster dev: " + fleet.AnotherWrites + ": lease kube-system/swell-shop is held by another"
+	s.update(func(tx *store.Tx) error {
+		return tx.SetConditions([]store.Condition{{About: store.AboutCluster("dev"), Text: text}})
+	})
+	for _, c := range []struct {
+		request Request
+		want    string
+	}{
+		{Request{Verb: order.Mask, About: []string{"shop/cart", "prod"}, Reason: "x"}, "so far it matches no target: there is shop/cart on dev/a in wave canary"},
+		{Request{Verb: order.Pause, About: []string{"shop/cart", "dev/a"}}, "on dev another swell writes there: give the order to that one; this one counts"},
+		{Request{Verb: order.Resume, About: []string{"shop/cart", "dev/a"}}, "on dev another swell writes there: give the order to that one; this one counts"},
+		{Request{Verb: order.Pause, About: []string{"prod"}}, "so far it matches no target"},
+		{Request{Verb: order.Retry, About: []string{"shop/cart"}}, ""},
+	} {
+		given := must(s.client.Give(t.Context(), c.request))(t)
+		if got := strings.Join(given.Notes, "; "); !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
+			t.Errorf("%s of %v: notes %q, want %q", c.request.Verb, c.request.About, got, c.want)
+		}
 	}
 }
 

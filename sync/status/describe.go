@@ -170,13 +170,13 @@ func waveCommands(u *rollout.Unit, look *rollout.WaveLook) (all []Command) {
 	if look.Phase != rollout.PhaseUnderWay {
 		return all
 	}
-	gates, trouble := false, len(look.Failed) > 0
+	gates, reason, trouble := false, "", len(look.Failed) > 0
 	for _, g := range look.GateLook {
 		switch {
 		case g.State == rollout.GateWaits && g.Digest != "":
 			add("approves the start of the wave", "swell approve %s", g.Digest.Short())
 		case g.State == rollout.GateWaits:
-			gates = true
+			gates, reason = true, " --reason TEXT"
 		}
 	}
 	broken := slices.ContainsFunc(look.Holds, func(h rollout.Hold) bool { return h.Kind == rollout.HeldByBreaker })
@@ -186,9 +186,9 @@ func waveCommands(u *rollout.Unit, look *rollout.WaveLook) (all []Command) {
 	case look.Unproved:
 		add("goes on without these targets", "%s", order.Command("promote", u.Path))
 	case !look.SoakEnds.IsZero():
-		add("ends the soak and the gates of the wave", "%s", order.Command("promote", u.Path))
+		add("ends the soak and the gates of the wave", "%s%s", order.Command("promote", u.Path), reason)
 	case gates:
-		add("goes on whatever the gates say", "%s", order.Command("promote", u.Path))
+		add("goes on whatever the gates say", "%s%s", order.Command("promote", u.Path), reason)
 	}
 	if trouble {
 		add("tries what failed or waits again now", "%s", order.Command("retry", u.Path))

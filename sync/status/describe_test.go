@@ -240,6 +240,10 @@ func TestDescribeGates(t *testing.T) {
 	if diff := cmp.Diff(want, lines); diff != "" {
 		t.Error(diff)
 	}
+	commands := f.describe().WaveList[0].Commands
+	if !slices.ContainsFunc(commands, func(c Command) bool { return c.Command == "swell promote shop/cart --reason TEXT" }) {
+		t.Errorf("commands %+v, want one that is taken: nobody goes past such a gate without a reason", commands)
+	}
 }
 
 // TestLookChangesNothing: a state that was read is stored as it was.

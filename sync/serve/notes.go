@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package serve
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/sync"
+	"github.com/swell-sh/swell/sync/fleet"
+	"github.com/swell-sh/swell/sync/order"
+	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// placed are the verbs that keep places from being written, or let them be.
+var placed = []order.Verb{order.Mask, order.Freeze, order.Pause, order.Exempt}
+
+// notes say what an order that is taken does not do: who gave it would take himself for safe.
+func (v View) notes(o *order.Order) (notes []string, err error) {
+	if !o.Verb.Stands() && o.Verb.Ends() == "" {
+		return nil, nil
+	}
+	if slices.Contains(placed, o.Verb) {
+		state, err := sync.LoadState(v.Store)
+		if err != nil {
+			return nil, err
+		}
+		if text := nowhere(o, state); text != "" {
+			notes = append(notes, text)
+		}
+	}
+	conditions, err := v.Store.Conditions()
+	if err != nil {
+		return nil, err
+	}
+	var others []string
+	for _, c := range conditions {
+		name, isCluster := strings.CutPrefix(c.About, store.AboutCluster(""))
+		isIn := o.Scope.Target == "" || o.Scope.Target.Cluster() == name
+		if isCluster && isIn && strings.Contains(c.Text, fleet.AnotherWrites) {
+			others = append(others, name)
+		}
+	}
+	if slices.Sort(others); len(others) > 0 {
+		notes = append(notes, fmt.Sprintf("on %s %s: give the order to that one; this one counts there only when this daemon takes over",
+			document.SomeTexts(others, 5), fleet.AnotherWrites))
+	}
+	return notes, nil
+}
+
+// nowhere says that no target has all the names of an order, each of which is known; empty when
+// one has, or when a unit of the scope is not released so far.
+func nowhere(o *order.Order, state *rollout.State) string {
+	var where []string
+	for path, u := range state.Units {
+		if !o.Scope.HasUnit(path, u.Tenant) {
+			continue
+		}
+		if len(u.Targets) == 0 {
+			return ""
+		}
+		for name := range u.Targets {
+			place := u.Place(name)
+			if o.Scope.Has(place) {
+				return ""
+			}
+			where = append(where, fmt.Sprintf("%s on %s in wave %s", path, name, place.Wave))
+		}
+	}
+	if len(where) == 0 {
+		return ""
+	}
+	slices.Sort(where)
+	return "so far it matches no target: there is " + document.SomeTexts(where, 3)
+}
