@@ -238,13 +238,13 @@ func (w *watching) mayGoOn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	is, errIs := strconv.ParseUint(newest, 10, 64)
-	was, errWas := strconv.ParseUint(w.version, 10, 64)
-	if errIs != nil || errWas != nil || is >= was { // or nobody can tell
+	newer, errNewer := strconv.ParseUint(newest, 10, 64)
+	before, errBefore := strconv.ParseUint(w.version, 10, 64)
+	if errNewer != nil || errBefore != nil || newer >= before { // or nobody can tell
 		return nil
 	}
 	e := watchError(&request{op: "watch", object: w.Kind.GroupKind().String()}, 0, ErrExpired, nil)
-	e.Message = fmt.Sprintf("the cluster went back from resourceVersion %d to %d", was, is)
+	e.Message = fmt.Sprintf("the cluster went back from resourceVersion %d to %d", before, newer)
 	return e
 }
 

@@ -25,7 +25,8 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 func TestAConnectionThatBeganElsewhere(t *testing.T) {
 	right, other := simulator.New(), simulator.New()
 	now := right
-	given := &rest.Config{Host: "http://simulator.invalid", Transport: roundTrip(func(r *http.Request) (*http.Response, error) { return now.RoundTrip(r) })}
+	wire := roundTrip(func(r *http.Request) (*http.Response, error) { return now.RoundTrip(r) })
+	given := &rest.Config{Host: "http://simulator.invalid", Transport: wire}
 	c := newCluster("dev-1", "shop", kubeconfig{given: given}, apply.Options{})
 	c.pin = func(_ context.Context, _, uid string) (string, error) { return uid, nil }
 	if _, err := c.Reach(t.Context()); err != nil {

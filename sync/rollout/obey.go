@@ -258,7 +258,8 @@ func (p *pass) rollBack(u *Unit, o *order.Order) (did, idle string) {
 			return "", why
 		}
 	case !wasDone && !u.CanGoBack() && len(u.BackTo()) > 0:
-		return "", fmt.Sprintf("the release of commit %s has written nothing so far; --to puts back one before it: swell describe %s lists them", r.Commit.Short(), u.Path)
+		const text = "the release of commit %s has written nothing so far; --to puts back one before it: swell describe %s lists them"
+		return "", fmt.Sprintf(text, r.Commit.Short(), u.Path)
 	case wasDone && !u.stepBack(), !wasDone && !u.CanGoBack():
 		return "", "no earlier bundle that passed its wave is known"
 	}

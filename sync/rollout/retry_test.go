@@ -159,7 +159,11 @@ func TestNothingToDo(t *testing.T) {
 	if got := obey(order.Promote, "rest"); got != "by ann (there was nothing to do: the wave under way is canary)" {
 		t.Error(got)
 	}
-	if got := obey(order.Rollback, ""); !strings.Contains(got, "has written nothing so far; --to puts back one before it: swell describe shop/cart lists them") {
+	for _, target := range s.Units["shop/cart"].Targets { // as while the release is frozen
+		target.Touched = false
+	}
+	const wanted = "has written nothing so far; --to puts back one before it: swell describe shop/cart lists them"
+	if got := obey(order.Rollback, ""); !strings.Contains(got, wanted) {
 		t.Error(got)
 	}
 	s = &State{}

@@ -64,11 +64,11 @@ func nowhere(o *order.Order, state *rollout.State) string {
 			return ""
 		}
 		for name := range u.Targets {
-			place := u.Place(name)
-			if o.Scope.Has(place) {
+			target := u.Place(name)
+			if o.Scope.Has(target) {
 				return ""
 			}
-			where = append(where, fmt.Sprintf("%s on %s in wave %s", path, name, place.Wave))
+			where = append(where, fmt.Sprintf("%s on %s in wave %s", path, name, target.Wave))
 		}
 	}
 	if len(where) == 0 {

@@ -182,6 +182,8 @@ func TestAFreezeHoldsNoException(t *testing.T) {
 // one may come, and so is one about a cluster that another daemon writes to; both say so.
 func TestAnOrderThatDoesNothingSaysSo(t *testing.T) {
 	s := newServed(t, config.API{})
+	const another = "on dev another swell writes there: give the order to that one; this one counts"
+	const nowhere = "so far it matches no target: there is shop/cart on dev/a in wave canary"
 	text := "cluster dev: " + fleet.AnotherWrites + ": lease kube-system/swell-shop is held by another"
 	s.update(func(tx *store.Tx) error {
 		return tx.SetConditions([]store.Condition{{About: store.AboutCluster("dev"), Text: text}})
@@ -190,9 +192,9 @@ func TestAnOrderThatDoesNothingSaysSo(t *testing.T) {
 		request Request
 		want    string
 	}{
-		{Request{Verb: order.Mask, About: []string{"shop/cart", "prod"}, Reason: "x"}, "so far it matches no target: there is shop/cart on dev/a in wave canary"},
-		{Request{Verb: order.Pause, About: []string{"shop/cart", "dev/a"}}, "on dev another swell writes there: give the order to that one; this one counts"},
-		{Request{Verb: order.Resume, About: []string{"shop/cart", "dev/a"}}, "on dev another swell writes there: give the order to that one; this one counts"},
+		{Request{Verb: order.Mask, About: []string{"shop/cart", "prod"}, Reason: "x"}, nowhere},
+		{Request{Verb: order.Pause, About: []string{"shop/cart", "dev/a"}}, another},
+		{Request{Verb: order.Resume, About: []string{"shop/cart", "dev/a"}}, another},
 		{Request{Verb: order.Pause, About: []string{"prod"}}, "so far it matches no target"},
 		{Request{Verb: order.Retry, About: []string{"shop/cart"}}, ""},
 	} {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// settled is a world in which the first commit has arrived.
-func settled(t *testing.T, dir string, change func(*shape)) *world {
+// arrived is a world in which the first commit has arrived.
+func arrived(t *testing.T, dir string, change func(*shape)) *world {
 	t.Helper()
 	w := newWorld(1, dir, newStats())
 	change(&w.shape)
@@ -64,7 +64,7 @@ func played(t *testing.T, play func(t *testing.T, dir string)) {
 // arrives; the judge looks at that. Each step is said once.
 func TestClockThatStepsEachMinute(t *testing.T) {
 	played(t, func(t *testing.T, dir string) {
-		w := settled(t, dir, func(s *shape) { s.budget, s.waves[0].soak = budget{}, 5*time.Minute })
+		w := arrived(t, dir, func(s *shape) { s.budget, s.waves[0].soak = budget{}, 5*time.Minute })
 		defer w.shutDown()
 		rows := w.rows(t)
 		w.goOnFor(t, time.Hour, time.Minute, func(n int) {
@@ -86,7 +86,7 @@ func TestClockThatStepsEachMinute(t *testing.T) {
 }
 
 // TestAWeekWithAClusterAway: over a week with a commit every six hours and a cluster that is away
-// for a day, the daemon does not grow, asks what is away seldom, and in the end all is there.
+// for a day, the daemon does not grow, seldom asks that cluster, and in the end all has arrived.
 // SWELL_WEEK=168h is the whole week; the short form has eight hours, of which the cluster is away
 // for one.
 func TestAWeekWithAClusterAway(t *testing.T) {
@@ -99,16 +99,16 @@ func TestAWeekWithAClusterAway(t *testing.T) {
 	}
 	every, away, gone := max(time.Hour, week/28), week/7, week/2
 	played(t, func(t *testing.T, dir string) {
-		w := settled(t, dir, func(s *shape) { s.budget = budget{} })
+		w := arrived(t, dir, func(s *shape) { s.budget = budget{} })
 		defer w.shutDown()
 		c, rows, heap, asked, before := w.clusters["two"], w.rows(t), heapSize(), 0, w.gate.asked["one"]
 		w.goOnFor(t, week, every, func(n int) {
-			at := time.Duration(n) * every
+			since := time.Duration(n) * every
 			commits++
-			if w.cleanCommit(); c.away == "" && at >= gone && at < gone+away {
+			if w.cleanCommit(); c.away == "" && since >= gone && since < gone+away {
 				c.away, asked = "refuses", w.gate.asked["two"]
 				w.gate.cut("two")
-			} else if c.away != "" && at >= gone+away {
+			} else if c.away != "" && since >= gone+away {
 				c.away, asked = "", w.gate.asked["two"]-asked
 			}
 		})

@@ -111,7 +111,7 @@ func (s *shape) hookOf(name, hook string) string {
 }
 
 // opens says that gates let a wave start, by their window.
-func opens(at time.Time) bool { return at.UTC().Minute() >= 5 && at.UTC().Minute() < 45 }
+func opens(now time.Time) bool { return now.UTC().Minute() >= 5 && now.UTC().Minute() < 45 }
 
 // gates are those of a wave, as a Rollout has them; empty where it has none.
 func (s *shape) gates(w wave, after bool) string {
@@ -127,7 +127,8 @@ func (s *shape) gates(w wave, after bool) string {
 		text += "}}, "
 	}
 	if w.query {
-		text += fmt.Sprintf("{prometheus: {endpoint: %s, query: 'errors{unit=\"${unit}\",wave=\"${wave}\"}', atMost: 1, tolerate: %s}}, ", checks, w.tolerate)
+		query := "errors{unit=\"${unit}\",wave=\"${wave}\"}"
+		text += fmt.Sprintf("{prometheus: {endpoint: %s, query: '%s', atMost: 1, tolerate: %s}}, ", checks, query, w.tolerate)
 	}
 	if w.job {
 		text += fmt.Sprintf("{job: {name: %s}}, ", first)

@@ -67,7 +67,7 @@ type judge struct {
 	rowsAt time.Duration   // when that was read, since the world began
 
 	fought       map[fought][]time.Duration   // when a fighter changed an object
-	answers      []said                       // of the endpoint of gates
+	answers      []finding                    // of the endpoint of gates
 	rolloutSince map[rolloutKey]time.Duration // when each release was first stored, since the world began
 
 	wentBack map[string]time.Duration // when a unit's release was last taken back, or held

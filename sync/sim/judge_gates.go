@@ -42,13 +42,13 @@ type approval struct {
 	unit, wave, bundles, by string
 }
 
-// said is what an endpoint said about a wave.
-type said struct {
-	unit, wave  string
-	text        string // yes or no
-	isQuery     bool
-	process     int           // that asked
-	asked, told time.Duration // since the world began
+// finding is what an endpoint said about a wave.
+type finding struct {
+	unit, wave string
+	text       string // yes or no
+	isQuery    bool
+	process    int           // that asked
+	asked      time.Duration // since the world began
 }
 
 // rolloutKey is one release of a unit, whichever state knows it.
@@ -89,7 +89,7 @@ func (j *judge) waveName(n int) string {
 }
 
 func (j *judge) answered(c *call, text string) {
-	s := said{text: text, isQuery: c.isQuery(), process: c.process.number, asked: c.since, told: time.Since(j.world.begun)}
+	s := finding{text: text, isQuery: c.isQuery(), process: c.process.number, asked: c.since}
 	s.unit, s.wave = c.asked()
 	j.answers = append(j.answers, s)
 }
@@ -218,17 +218,18 @@ func (j *judge) isProved(where place, r *row, wave int) {
 // isAfter: the unit that others wait for has there what the commit in force wants of it.
 func (j *judge) isAfter(p *process, where place, r *row) {
 	c := j.inForce[p.number]
-	of := j.world.git.commit(config.Commit(r.Rollout.Commit))
-	if c == nil || of == nil || of.unit("services/"+first) == nil {
+	wanted := j.world.git.commit(config.Commit(r.Rollout.Commit))
+	if c == nil || wanted == nil || wanted.unit("services/"+first) == nil {
 		return
 	}
-	u, waits := c.unit("services/"+first), of.unit(where.unit)
+	u, waits := c.unit("services/"+first), wanted.unit(where.unit)
 	if u == nil || !j.goodIn(c, u) || waits == nil || waits.isFirst() || waits.sort != "app" {
 		return
 	}
 	for _, t := range j.world.targets(u) {
 		if t.name == where.target && !j.hasMoved(u, t) && !j.passed(place{u.path, t.name}, u.objects(t), 0, p) {
-			j.objectf("a unit waits for another one", "%v begins before %s has what %s wants: %s", where, u.path, c.id.Short(), j.spans(u.path))
+			j.objectf("a unit waits for another one", "%v begins before %s has what %s wants: %s",
+				where, u.path, c.id.Short(), j.spans(u.path))
 		}
 	}
 }
