@@ -118,12 +118,8 @@ func (j *judge) authorsOf(path string, release config.Commit) []string {
 		if u == nil || u.sameAs(&done) && !u.frozen {
 			break
 		}
-		first := i
-		for first > 0 && !j.takesUnit(order[first-1], path) {
-			first--
-		}
-		if first > 0 && u.sameAs(order[first-1].unit(path)) {
-			i = first
+		if back := j.wentBackTo(i, path); back >= 0 {
+			i = back + 1
 			continue
 		}
 		if i == 0 || !u.sameAs(order[i-1].unit(path)) {
@@ -131,6 +127,24 @@ func (j *judge) authorsOf(path string, release config.Commit) []string {
 		}
 	}
 	return all
+}
+
+// wentBackTo is the number of the commit before the nth one that was taken last, by its unit or at
+// all, if the unit is the same in it; -1 where it is not.
+func (j *judge) wentBackTo(n int, path string) int {
+	order := j.world.git.order
+	for _, takes := range []func(*commit) bool{
+		func(c *commit) bool { return j.takesUnit(c, path) }, func(c *commit) bool { return j.taken[c.id] },
+	} {
+		before := n - 1
+		for before >= 0 && !takes(order[before]) {
+			before--
+		}
+		if before >= 0 && order[n].unit(path).sameAs(order[before].unit(path)) {
+			return before
+		}
+	}
+	return -1
 }
 
 // takesUnit says that a commit was taken, and has no problem in a unit.
