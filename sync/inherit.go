@@ -66,7 +66,11 @@ func (p *pass) inherit() error {
 // inheritOne has an order in force that the Lease of a cluster carries. Whoever may write there
 // has a say about that cluster, and about no other.
 func (p *pass) inheritOne(o *order.Order, cluster string) error {
-	everywhere := nameOf(o)
+	first := *o // as it was given, before another daemon took it over for a cluster
+	if first.Scope.Target == config.TargetName(cluster) {
+		first.Scope.Target = ""
+	}
+	everywhere := nameOf(&first)
 	switch {
 	case o.Scope.Target == "":
 		o.Scope.Target = config.TargetName(cluster)

@@ -56,6 +56,9 @@ func TestWhatEndedDoesNotComeBackFromALease(t *testing.T) {
 		if got := inheritFrom(t, order.Standing{ended}, mask); len(got) > 0 {
 			t.Errorf("a mask of %s ended, and is in force again: %q", ended.Scope.Text(), got)
 		}
+		if got := inheritFrom(t, order.Standing{ended}, ofCluster); len(got) > 0 { // a third daemon had taken it over
+			t.Errorf("a mask of %s ended, and is in force again for the cluster: %q", ended.Scope.Text(), got)
+		}
 		if got := inheritFrom(t, order.Standing{ended}, later); len(got) != 1 {
 			t.Errorf("a later mask is in force %d times, want once", len(got))
 		}
