@@ -106,21 +106,21 @@ func (s *stage) killInEachWave() {
 	if err != nil {
 		s.Fatal(err)
 	}
-	was := "1.4.3"
+	before := "1.4.3"
 	for round := range max(1, kills/12) {
 		version := fmt.Sprintf("2.%d.0", round)
-		s.killInEachWaveOf(keeper, was, version)
-		was = version
+		s.killInEachWaveOf(keeper, before, version)
+		before = version
 	}
 }
 
-func (s *stage) killInEachWaveOf(keeper *gatekeeper, was, version string) {
-	if err := errors.Join(s.repo.Write("fleet/rollout.yaml", gatedRollout(version)), s.repo.Replace(demo.CartFile, "cart:"+was, "cart:"+version), s.repo.Push(s.Context(), version)); err != nil {
+func (s *stage) killInEachWaveOf(keeper *gatekeeper, running, version string) {
+	if err := errors.Join(s.repo.Write("fleet/rollout.yaml", gatedRollout(version)), s.repo.Replace(demo.CartFile, "cart:"+running, "cart:"+version), s.repo.Push(s.Context(), version)); err != nil {
 		s.Fatal(err)
 	}
 	s.patched() // from here on
 	before := s.history()
-	runs := []string{was, was, was, was}
+	runs := []string{running, running, running, running}
 	jobs := map[string]types.UID{}
 	for _, wave := range []struct {
 		name    string
