@@ -75,7 +75,7 @@ func TestOrdersSurviveAKill(t *testing.T) {
 			}
 			o := order.Order{At: time.Now(), By: whoami(ofProcess(), settings).Name, Verb: request(i).Verb, Reason: request(i).Reason}
 			if err := store.Alone(t.Context(), state, func(tx *store.Tx) error {
-				_, err := serve.Give(tx, o, request(i).IdempotencyKey)
+				_, err := serve.Give(tx, serve.Given{Order: o}, request(i).IdempotencyKey)
 				return err
 			}); err != nil {
 				t.Fatal(err)

@@ -77,16 +77,15 @@ func giveOrder(cmd *cobra.Command, file configPath, r serve.Request) (given serv
 			if err != nil {
 				return given, err
 			}
-			given, err = serve.View{Store: s}.Prepare(cmd.Context(), r, whoami(file.in, settings), time.Now())
+			given, err = serve.View{Store: s}.Prepare(r, whoami(file.in, settings), time.Now())
 			if err := errors.Join(err, s.Close()); err != nil || r.DryRun {
 				return given, err
 			}
-			o, notes := given.Order, given.Notes
+			prepared := given
 			err = store.Alone(cmd.Context(), settings.State, func(tx *store.Tx) (err error) {
-				given, err = serve.Give(tx, o, r.IdempotencyKey)
+				given, err = serve.Give(tx, prepared, r.IdempotencyKey)
 				return err
 			})
-			given.Notes = notes
 			return given, err
 		})
 }

@@ -245,6 +245,11 @@ func (u *Unit) starts(wave int, masked bool) bool {
 // byHand is how the failure of a release begins that an operator took back.
 const byHand = "rollback "
 
+// wrote says that the rollout wrote to any target.
+func (u *Unit) wrote() bool {
+	return slices.ContainsFunc(u.list(), func(t named) bool { return t.Touched })
+}
+
 // rollBack puts back what the unit had before the release under way; or before the last
 // one, where none is.
 func (p *pass) rollBack(u *Unit, o *order.Order) (did, idle string) {
@@ -257,7 +262,7 @@ func (p *pass) rollBack(u *Unit, o *order.Order) (did, idle string) {
 		if without, why = u.stepBackTo(o); why != "" {
 			return "", why
 		}
-	case !wasDone && !u.CanGoBack() && len(u.BackTo()) > 0:
+	case !wasDone && !u.wrote() && len(u.BackTo()) > 0:
 		const text = "the release of commit %s has written nothing so far; --to puts back one before it: swell describe %s lists them"
 		return "", fmt.Sprintf(text, r.Commit.Short(), u.Path)
 	case wasDone && !u.stepBack(), !wasDone && !u.CanGoBack():

@@ -161,7 +161,7 @@ func (s *Server) give(ctx context.Context, in *orderInput) (given Given, err err
 	if err != nil {
 		return given, err
 	}
-	resolved, err := reading(ctx, s, func() (Given, error) { return s.view.Prepare(ctx, in.Body, who, s.Now()) })
+	resolved, err := reading(ctx, s, func() (Given, error) { return s.view.Prepare(in.Body, who, s.Now()) })
 	var refused *Error
 	if in.Body.IdempotencyKey != "" && !in.Body.DryRun && errors.As(err, &refused) && refused.Status == http.StatusConflict {
 		return s.givenBefore(ctx, resolved, in.Body.IdempotencyKey, err)
@@ -169,12 +169,10 @@ func (s *Server) give(ctx context.Context, in *orderInput) (given Given, err err
 	if err != nil || in.Body.DryRun {
 		return resolved, err
 	}
-	o := resolved.Order
 	err = s.update(ctx, func(tx *store.Tx) (err error) {
-		given, err = Give(tx, o, in.Body.IdempotencyKey)
+		given, err = Give(tx, resolved, in.Body.IdempotencyKey)
 		return err
 	})
-	given.Notes = resolved.Notes
 	return given, err
 }
 

@@ -93,8 +93,8 @@ func (w Who) as(names []string) string {
 // may be ended.
 var reasoned = []order.Verb{order.Mask, order.Freeze, order.Retire, order.Exempt, order.Rollback, order.Accept}
 
-// Resolve makes an order of a request, and says what is wrong with it. It only reads.
-func (v View) Resolve(_ context.Context, r Request, who Who, now time.Time) (order.Order, error) {
+// resolve makes an order of a request, and says what is wrong with it. It only reads.
+func (v View) resolve(r Request, who Who, state *rollout.State, now time.Time) (order.Order, error) {
 	o := order.Order{At: now.UTC(), By: who.Name, Verb: r.Verb, Reason: strings.TrimSpace(r.Reason), Until: r.Until, Digest: r.Digest}
 	o.To = strings.ToLower(r.To)
 	if r.For != "" {
@@ -124,10 +124,6 @@ func (v View) Resolve(_ context.Context, r Request, who Who, now time.Time) (ord
 	case !r.All && !scoped:
 		return o, refuse(http.StatusUnprocessableEntity, "%s: want a unit, a target, a cluster, a tenant or a wave", o.Verb).hint("--all is everything")
 	}
-	state, err := sync.LoadState(v.Store)
-	if err != nil {
-		return o, err
-	}
 	known, err := v.known(o.Verb, state)
 	if err != nil {
 		return o, err
@@ -148,10 +144,14 @@ func (v View) Resolve(_ context.Context, r Request, who Who, now time.Time) (ord
 	return o, nil
 }
 
-// Prepare makes an order of a request, see [View.Resolve]. Of a dry run it says what the order
+// Prepare makes an order of a request, and only reads. Of a dry run it says what the order
 // would do; otherwise it refuses one that would not do what [Request.Expect] stands for.
-func (v View) Prepare(ctx context.Context, r Request, who Who, now time.Time) (Given, error) {
-	o, err := v.Resolve(ctx, r, who, now)
+func (v View) Prepare(r Request, who Who, now time.Time) (Given, error) {
+	state, err := sync.LoadState(v.Store)
+	if err != nil {
+		return Given{}, err
+	}
+	o, err := v.resolve(r, who, state, now)
 	if err != nil {
 		return Given{Order: o}, err
 	}
@@ -164,7 +164,7 @@ func (v View) Prepare(ctx context.Context, r Request, who Who, now time.Time) (G
 	if err != nil {
 		return given, err
 	}
-	given.Notes, err = v.notes(&o)
+	given.Notes, err = v.notes(&o, state)
 	return given, err
 }
 
@@ -214,9 +214,10 @@ func knownAs(state *rollout.State, scope order.Scope, who Who) string {
 	return name
 }
 
-// Give stores an order that was resolved. The transaction should have nothing else to do.
-func Give(tx *store.Tx, o order.Order, key string) (given Given, err error) {
-	given.Order = o
+// Give stores an order that was prepared. The transaction should have nothing else to do.
+func Give(tx *store.Tx, prepared Given, key string) (given Given, err error) {
+	given = prepared
+	o := given.Order
 	if given.Order.Seq, err = tx.GivenAs(o, key); given.Order.Seq != 0 || err != nil {
 		return given, err
 	}

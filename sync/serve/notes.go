@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/swell-sh/swell/config/document"
-	"github.com/swell-sh/swell/sync"
 	"github.com/swell-sh/swell/sync/fleet"
 	"github.com/swell-sh/swell/sync/order"
 	"github.com/swell-sh/swell/sync/rollout"
@@ -20,15 +19,11 @@ import (
 var placed = []order.Verb{order.Mask, order.Freeze, order.Pause, order.Exempt}
 
 // notes say what an order that is taken does not do: who gave it would take himself for safe.
-func (v View) notes(o *order.Order) (notes []string, err error) {
+func (v View) notes(o *order.Order, state *rollout.State) (notes []string, err error) {
 	if !o.Verb.Stands() && o.Verb.Ends() == "" {
 		return nil, nil
 	}
 	if slices.Contains(placed, o.Verb) {
-		state, err := sync.LoadState(v.Store)
-		if err != nil {
-			return nil, err
-		}
 		if text := nowhere(o, state); text != "" {
 			notes = append(notes, text)
 		}
