@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,18 +24,25 @@ import (
 
 // breaking is a server whose first stream breaks at once.
 type breaking struct {
-	now     *simulator.Cluster
+	now     atomic.Pointer[simulator.Cluster]
 	broke   bool
 	breaks  func()
 	watches map[*simulator.Cluster]int
 }
 
+func breakingAt(first *simulator.Cluster) *breaking {
+	b := &breaking{breaks: func() {}, watches: map[*simulator.Cluster]int{}}
+	b.now.Store(first)
+	return b
+}
+
 func (b *breaking) RoundTrip(r *http.Request) (*http.Response, error) {
+	now := b.now.Load()
 	if r.URL.Query().Get("watch") == "" {
-		return b.now.RoundTrip(r)
+		return now.RoundTrip(r)
 	}
-	if b.watches[b.now]++; b.broke {
-		return b.now.RoundTrip(r)
+	if b.watches[now]++; b.broke {
+		return now.RoundTrip(r)
 	}
 	b.broke = true
 	b.breaks()
@@ -66,15 +74,15 @@ func TestWatchOfAnotherCluster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first, other := simulator.New(), simulator.New()
 		written(t, identified(t, Options{}, other.RoundTrip), 50)
-		server := &breaking{now: first, watches: map[*simulator.Cluster]int{}}
+		server := breakingAt(first)
 		c := identified(t, Options{Jitter: func(d time.Duration) time.Duration { return d }}, server.RoundTrip)
 		found, err := c.Sweep(t.Context(), applied(t, c, configMap(t, "default", "a", "1")), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		server.breaks = func() {
-			server.now = other
-			time.AfterFunc(10*time.Second, func() { server.now = first })
+			server.now.Store(other)
+			time.AfterFunc(10*time.Second, func() { server.now.Store(first) })
 			written(t, identified(t, Options{}, first.RoundTrip), 1)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -104,14 +112,14 @@ func TestWatchOfAClusterThatWentBack(t *testing.T) {
 			}
 		}
 		first, copied := simulator.NewWith(same()), simulator.NewWith(same())
-		server := &breaking{now: first, watches: map[*simulator.Cluster]int{}, breaks: func() {}}
+		server := breakingAt(first)
 		c := identified(t, Options{}, server.RoundTrip)
 		written(t, c, 50)
 		found, err := c.Sweep(t.Context(), applied(t, c, configMap(t, "default", "a", "1")), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		server.breaks = func() { server.now = copied }
+		server.breaks = func() { server.now.Store(copied) }
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		err = c.Watch(ctx, Watch{Kind: configMapKind, Since: found.Lists[configMapKind], See: func(Seen) {}})
