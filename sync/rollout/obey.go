@@ -19,11 +19,11 @@ import (
 // the end of quarantines. The transitions say what was done, of kind [order.Order.Verb];
 // one says that there was nothing to do.
 func (s *State) Obey(o order.Order, want *Wanted, now time.Time) []Transition {
-	transitions, effects, why := s.obey(&o, want, now)
-	if len(effects) == 0 {
+	transitions, does := s.obey(&o, want, now)
+	if len(does.Done) == 0 {
 		text := "there was nothing to do"
-		if why != "" {
-			text += ": " + why
+		if does.Idle != "" {
+			text += ": " + does.Idle
 		}
 		transitions = append(transitions, Transition{Time: instant(now), Unit: o.Scope.Unit, Target: o.Scope.Target, Kind: string(o.Verb), Text: fmt.Sprintf("%s (%s)", o.Text(), text)})
 	}
@@ -36,19 +36,25 @@ type Effect struct {
 	Text string          `json:"text"`
 }
 
-// Effects says what an order that is carried out once would do, by unit; where that is
-// nothing, why says why. The state is not of use afterwards.
-func (s *State) Effects(o order.Order, b Bounds, standing order.Standing, now time.Time) (effects []Effect, why string) {
-	_, effects, why = s.obey(&o, &Wanted{Held: "the commit is not read", Bounds: b, Standing: standing}, now)
-	if len(effects) > 0 {
-		return effects, ""
+// Effects are what an order that is carried out once does, or would do.
+type Effects struct {
+	Done []Effect // by unit
+	Shut []Effect // of units of which a gate stays shut, since the operator may not go past it: why
+	Idle string   // why nothing is done, in words that are the same for many units; of no unit, empty
+}
+
+// Effects says what an order that is carried out once would do. The state is not of use
+// afterwards.
+func (s *State) Effects(o order.Order, b Bounds, standing order.Standing, now time.Time) Effects {
+	_, would := s.obey(&o, &Wanted{Held: "the commit is not read", Bounds: b, Standing: standing}, now)
+	if len(would.Done) == 0 && would.Idle == "" {
+		would.Idle = "nothing of it was released"
 	}
-	return nil, cmp.Or(why, "nothing of it was released")
+	return would
 }
 
 // obey carries an order out for all units that it is about, and says what it did to each.
-// Where nothing was done, why says why, in words that are the same for many units.
-func (s *State) obey(o *order.Order, want *Wanted, now time.Time) (transitions []Transition, effects []Effect, why string) {
+func (s *State) obey(o *order.Order, want *Wanted, now time.Time) (transitions []Transition, does Effects) {
 	p := &pass{state: s, want: want, held: want.Refused(), now: instant(now)}
 	p.bound()
 	reasons := map[string]bool{}
@@ -58,18 +64,24 @@ func (s *State) obey(o *order.Order, want *Wanted, now time.Time) (transitions [
 			continue
 		}
 		caused := len(p.plan.Transitions)
-		text, idle := p.obey(u, o)
-		if text != "" {
-			effects = append(effects, Effect{path, text})
+		did, idle, shut := p.obey(u, o)
+		if did != "" {
+			does.Done = append(does.Done, Effect{path, did})
 			s.touch(path)
-			p.note(u, "", string(o.Verb), joined(o.Text(), text))
+			p.note(u, "", string(o.Verb), joined(o.Text(), did))
 			is := p.plan.Transitions // the order first, and then what it caused
 			p.plan.Transitions = append(append(is[:caused:caused], is[len(is)-1]), is[caused:len(is)-1]...)
-		} else if idle != "" {
-			reasons[idle] = true
+		} else if why := cmp.Or(shut, idle); why != "" {
+			reasons[why] = true
+		}
+		if shut != "" {
+			does.Shut = append(does.Shut, Effect{path, shut})
 		}
 	}
-	return p.plan.Transitions, effects, strings.Join(slices.Sorted(maps.Keys(reasons)), "; ")
+	if len(does.Done) == 0 {
+		does.Idle = strings.Join(slices.Sorted(maps.Keys(reasons)), "; ")
+	}
+	return p.plan.Transitions, does
 }
 
 func (u *Unit) hasWave(name string) bool {
@@ -82,30 +94,31 @@ func (u *Unit) hasWave(name string) bool {
 }
 
 // obey carries the order out for one unit, and says what it did; or why there was nothing
-// to do, in words that are the same for many units.
-func (p *pass) obey(u *Unit, o *order.Order) (did, idle string) {
+// to do, in words that are the same for many units; or which gate is shut for the operator.
+func (p *pass) obey(u *Unit, o *order.Order) (did, idle, shut string) {
 	switch o.Verb {
 	case order.Retry:
 		waits, kept := u.waitsForRetry(o.Scope.Target), len(u.Quarantine)
 		switch {
 		case !u.retry(o.Scope.Target, p.now):
-			return "", "nothing failed or waits"
+			return "", "nothing failed or waits", ""
 		case !waits:
-			return outOfQuarantine(kept), ""
+			return outOfQuarantine(kept), "", ""
 		}
-		return "tried again", ""
+		return "tried again", "", ""
 	case order.Promote:
 		return p.promote(u, o)
 	case order.Rollback:
-		return p.rollBack(u, o)
+		did, idle = p.rollBack(u, o)
+		return did, idle, ""
 	case order.Clear:
 		if n := len(u.Quarantine); n > 0 {
 			u.Quarantine = nil
-			return outOfQuarantine(n), ""
+			return outOfQuarantine(n), "", ""
 		}
-		return "", "nothing is in quarantine"
+		return "", "nothing is in quarantine", ""
 	}
-	return "", ""
+	return "", "", ""
 }
 
 func outOfQuarantine(bundles int) string {
@@ -118,54 +131,53 @@ func outOfQuarantine(bundles int) string {
 // promote opens what the unit's release waits for: its turn; the gates at the start of the
 // wave under way; else the soak and the gates at its end, and those at the start of the
 // next one. A gate opens for those only who may open it, see [pass.keepsShut].
-func (p *pass) promote(u *Unit, o *order.Order) (did, idle string) {
+func (p *pass) promote(u *Unit, o *order.Order) (did, idle, shut string) {
 	r, wave := u.Rollout, o.Scope.Wave
 	if u.Pending != nil && !u.Pending.Promoted && u.BlockedBy == ObstacleTurn {
 		u.Pending.Promoted = true
-		return "its release begins before its turn", ""
+		return "its release begins before its turn", "", ""
 	}
 	if _, calm := u.relapse(); r.Status == Progressing && !calm && r.EndsWaived < u.passedWaves() {
 		r.EndsWaived = u.passedWaves()
-		return "what somebody changed in waves that were passed is let be; who is ill there is waited for", ""
+		return "what somebody changed in waves that were passed is let be; who is ill there is waited for", "", ""
 	}
 	if r.Status != Progressing || r.Removing || r.Wave >= len(r.Spec.Waves) {
-		return "", "no wave of a release is under way"
+		return "", "no wave of a release is under way", ""
 	}
 	name := r.Spec.Waves[r.Wave].Name
 	if wave != "" && name != wave {
-		return "", fmt.Sprintf("the wave under way is %s", name)
+		return "", fmt.Sprintf("the wave under way is %s", name), ""
 	}
 	if text := p.broken(r.Commit); text != "" && !r.Promoted {
 		r.Promoted = true
-		return "it goes on although other units failed on its commit", ""
+		return "it goes on although other units failed on its commit", "", ""
 	}
 	if r.StartsWaived <= r.Wave && u.starts(r.Wave, false) {
 		if why := p.keepsShut(u, r.Wave, true, o); why != "" {
-			return "", why
+			return "", "", why
 		}
 		r.StartsWaived = r.Wave + 1
-		return fmt.Sprintf("wave %s starts whatever its gates say", name), ""
+		return fmt.Sprintf("wave %s starts whatever its gates say", name), "", ""
 	}
 	if r.EndsWaived > r.Wave {
-		return "", fmt.Sprintf("wave %s is promoted already", name)
+		return "", fmt.Sprintf("wave %s is promoted already", name), ""
 	}
 	if !u.begun(r.Wave) && !u.unproved(u.tally(r.Wave, false)) {
-		return "", fmt.Sprintf("wave %s has not begun: it has no soak and no gate to end yet", name)
+		return "", fmt.Sprintf("wave %s has not begun: it has no soak and no gate to end yet", name), ""
 	}
 	if why := p.keepsShut(u, r.Wave, false, o); why != "" {
-		return "", why
+		return "", "", why
 	}
 	r.EndsWaived = r.Wave + 1
 	did = fmt.Sprintf("wave %s ends when it is healthy, whatever its soak and gates say", name)
-	why := ""
 	if r.StartsWaived <= r.Wave && u.starts(r.Wave, true) { // masked targets start later, with the gates waived
-		why = p.keepsShut(u, r.Wave, true, o)
+		shut = p.keepsShut(u, r.Wave, true, o)
 	}
-	if why = cmp.Or(why, p.keepsShut(u, r.Wave+1, true, o)); why != "" {
-		return did + "; what has not started does not: " + why, ""
+	if shut = cmp.Or(shut, p.keepsShut(u, r.Wave+1, true, o)); shut != "" {
+		return did + "; what has not started does not: " + shut, "", shut
 	}
 	r.StartsWaived = r.Wave + 2
-	return did, ""
+	return did, "", ""
 }
 
 // begun says that a target of a wave was written.

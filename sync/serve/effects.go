@@ -74,8 +74,7 @@ func (v View) effects(o order.Order, now time.Time) ([]rollout.Effect, error) {
 		if err != nil {
 			return nil, err
 		}
-		effects, _ := state.Effects(o, bounds, standing, now)
-		return effects, nil
+		return state.Effects(o, bounds, standing, now).Done, nil
 	}
 	return nil, nil
 }

@@ -94,7 +94,7 @@ func (w Who) as(names []string) string {
 var reasoned = []order.Verb{order.Mask, order.Freeze, order.Retire, order.Exempt, order.Rollback, order.Accept}
 
 // resolve makes an order of a request, and says what is wrong with it. It only reads.
-func (v View) resolve(r Request, who Who, state *rollout.State, now time.Time) (order.Order, error) {
+func (v View) resolve(r Request, state *rollout.State, who Who, now time.Time) (order.Order, error) {
 	o := order.Order{At: now.UTC(), By: who.Name, Verb: r.Verb, Reason: strings.TrimSpace(r.Reason), Until: r.Until, Digest: r.Digest}
 	o.To = strings.ToLower(r.To)
 	if r.For != "" {
@@ -138,9 +138,6 @@ func (v View) resolve(r Request, who Who, state *rollout.State, now time.Time) (
 		return o, refuse(http.StatusUnprocessableEntity, "%s to %d: each unit numbers its own rollouts, so want one unit, or a commit", o.Verb, number).
 			hint("swell describe UNIT lists what it can be put back to")
 	}
-	if slices.Contains(once, o.Verb) {
-		return o, v.hasWork(&o, state, who, now)
-	}
 	return o, nil
 }
 
@@ -151,7 +148,11 @@ func (v View) Prepare(r Request, who Who, now time.Time) (Given, error) {
 	if err != nil {
 		return Given{}, err
 	}
-	o, err := v.resolve(r, who, state, now)
+	o, err := v.resolve(r, state, who, now)
+	if err != nil {
+		return Given{Order: o}, err
+	}
+	notes, err := v.notes(&o, state, who, now)
 	if err != nil {
 		return Given{Order: o}, err
 	}
@@ -161,10 +162,7 @@ func (v View) Prepare(r Request, who Who, now time.Time) (Given, error) {
 	} else {
 		err = v.expected(o, r.Expect, now)
 	}
-	if err != nil {
-		return given, err
-	}
-	given.Notes, err = v.notes(&o, state)
+	given.Notes = notes
 	return given, err
 }
 
@@ -172,24 +170,25 @@ func (v View) Prepare(r Request, who Who, now time.Time) (Given, error) {
 // there is something to do.
 var once = []order.Verb{order.Promote, order.Rollback, order.Clear}
 
-// hasWork says of an order that nothing comes of it, and gives it by the name of the person
-// that the gates know. The state is not of use afterwards.
-func (v View) hasWork(o *order.Order, state *rollout.State, who Who, now time.Time) error {
+// hasWork refuses an order that nothing comes of, and gives it by the name of the person that
+// the gates know. The notes say where nothing comes of it. The state is not of use afterwards.
+func (v View) hasWork(o *order.Order, state *rollout.State, who Who, now time.Time) (notes []string, err error) {
 	if o.Verb == order.Promote {
 		o.By = knownAs(state, o.Scope, who)
 	}
 	bounds, err := v.bounds()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	standing, err := v.Store.Standing()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if _, why := state.Effects(*o, bounds, standing, now); why != "" {
-		return refuse(http.StatusConflict, "%s of %s: there is nothing to do: %s", o.Verb, o.Scope.Text(), why)
+	would := state.Effects(*o, bounds, standing, now)
+	if len(would.Done) == 0 {
+		return nil, refuse(http.StatusConflict, "%s of %s: there is nothing to do: %s", o.Verb, o.Scope.Text(), would.Idle)
 	}
-	return nil
+	return shutFor(would.Shut), nil
 }
 
 // knownAs is the name of a person by which the authors of releases and their gates are judged:

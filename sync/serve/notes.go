@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/sync/fleet"
@@ -19,7 +20,11 @@ import (
 var placed = []order.Verb{order.Mask, order.Freeze, order.Pause, order.Exempt}
 
 // notes say what an order that is taken does not do: who gave it would take himself for safe.
-func (v View) notes(o *order.Order, state *rollout.State) (notes []string, err error) {
+// One of which nothing comes is refused. The state is not of use afterwards.
+func (v View) notes(o *order.Order, state *rollout.State, who Who, now time.Time) (notes []string, err error) {
+	if slices.Contains(once, o.Verb) {
+		return v.hasWork(o, state, who, now)
+	}
 	if !o.Verb.Stands() && o.Verb.Ends() == "" {
 		return nil, nil
 	}
@@ -45,6 +50,19 @@ func (v View) notes(o *order.Order, state *rollout.State) (notes []string, err e
 			document.SomeTexts(others, 5), fleet.AnotherWrites))
 	}
 	return notes, nil
+}
+
+// shutFor says of which units a gate stays shut, since the operator may not go past it, with the
+// first reasons; nil for none.
+func shutFor(shut []rollout.Effect) []string {
+	if len(shut) == 0 {
+		return nil
+	}
+	var units []string
+	for _, e := range shut {
+		units = append(units, fmt.Sprintf("%s (%s)", e.Unit, e.Text))
+	}
+	return []string{fmt.Sprintf("it opens no gate of %s that you may not pass: %s", document.Count(len(units), "unit"), document.SomeTexts(units, 5))}
 }
 
 // nowhere says that no target has all the names of an order, each of which is known; empty when

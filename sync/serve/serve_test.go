@@ -205,6 +205,30 @@ func TestAnOrderThatDoesNothingSaysSo(t *testing.T) {
 	}
 }
 
+// TestAPromoteSaysWhichGatesStayShut: of the units of a folder it promotes those that the operator
+// may promote, and names the others.
+func TestAPromoteSaysWhichGatesStayShut(t *testing.T) {
+	s := newServed(t, config.API{})
+	for path, by := range map[config.UnitPath]string{"shop/mail": "ann", "shop/pay": ""} {
+		wave, at := config.Wave{Name: "canary", Soak: time.Hour}, &rollout.Target{Tenants: []rollout.Tenant{{Name: "shop"}}, Wanted: "1"}
+		if at.Applied, at.Touched, at.TriedAt = "1", true, noon; by != "" {
+			at.Applied, at.Touched, at.TriedAt = "", false, time.Time{} // a gate at the start holds what was not written
+			wave.Gates = []config.Gate{{Approval: &config.ApprovalGate{By: []string{by}}}}
+		}
+		u := &rollout.Unit{Path: path, Rollout: &rollout.Rollout{Status: rollout.Progressing, Spec: config.Rollout{Waves: []config.Wave{wave}}},
+			Targets: map[config.TargetName]*rollout.Target{"dev/a": at}}
+		s.update(func(tx *store.Tx) error { return tx.PutUnit(path, must(json.Marshal(u))(t)) })
+	}
+	r := Request{Verb: order.Promote, About: []string{"shop"}, Reason: "x", DryRun: true}
+	for _, r.DryRun = range []bool{true, false} {
+		given := must(s.client.Give(t.Context(), r))(t)
+		got := strings.Join(given.Notes, "; ")
+		if !strings.HasPrefix(got, "it opens no gate of 1 unit that you may not pass: shop/mail (gate approval of wave canary: ") {
+			t.Errorf("dry run %t: notes %q", r.DryRun, got)
+		}
+	}
+}
+
 // TestTwoOperatorsAtOnce: orders that are given at the same time, while the daemon writes,
 // are all stored, once each, in one order.
 func TestTwoOperatorsAtOnce(t *testing.T) {

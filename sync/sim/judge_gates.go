@@ -229,23 +229,38 @@ func (j *judge) isProved(where place, r *row, wave int) {
 	}
 }
 
-// isAfter: the unit that others wait for has there what the commit in force wants of it.
+// isAfter: the unit that others wait for has there what a commit wants of it, the one in force or
+// the one that the process has just fetched.
 func (j *judge) isAfter(p *process, where place, r *row) {
-	c := j.inForce[p.number]
-	wanted := j.world.git.commit(config.Commit(r.Rollout.Commit))
-	if c == nil || wanted == nil || wanted.unit("services/"+first) == nil {
+	wanted, missing := j.world.git.commit(config.Commit(r.Rollout.Commit)), ""
+	if wanted == nil || wanted.unit("services/"+first) == nil {
 		return
 	}
-	u, waits := c.unit("services/"+first), wanted.unit(where.unit)
-	if u == nil || !j.goodIn(c, u) || waits == nil || waits.isFirst() || waits.sort != "app" {
-		return
-	}
-	for _, t := range j.world.targets(u) {
-		if t.name == where.target && !j.hasMoved(u, t) && !j.passed(place{u.path, t.name}, u.objects(t), 0, p) {
-			j.objectf("a unit waits for another one", "%v begins before %s has what %s wants: %s",
-				where, u.path, c.id.Short(), j.spans(u.path))
+	for _, c := range []*commit{j.inForce[p.number], j.known[p.number]} {
+		if c == nil {
+			continue
+		}
+		if u := c.unit("services/" + first); !j.isMissing(p, where, c, wanted) {
+			return
+		} else if missing == "" {
+			missing = fmt.Sprintf("%v begins before %s has what %s wants: %s", where, u.path, c.id.Short(), j.spans(u.path))
 		}
 	}
+	if missing != "" {
+		j.objectf("a unit waits for another one", "%s", missing)
+	}
+}
+
+// isMissing says that a commit wants something there of the unit that others wait for, which it
+// has not got.
+func (j *judge) isMissing(p *process, where place, c, wanted *commit) bool {
+	u, waits := c.unit("services/"+first), wanted.unit(where.unit)
+	if u == nil || !j.goodIn(c, u) || waits == nil || waits.isFirst() || waits.sort != "app" {
+		return false
+	}
+	return slices.ContainsFunc(j.world.targets(u), func(t target) bool {
+		return t.name == where.target && !j.hasMoved(u, t) && !j.passed(place{u.path, t.name}, u.objects(t), 0, p)
+	})
 }
 
 // isHere says that the place had the whole bundle of some commit already: after a state was lost,
