@@ -183,7 +183,7 @@ func (r *reviewed) run() (stop func()) {
 // eventually waits until something is so. what is said when it never is.
 func (r *reviewed) eventually(what string, so func() bool) {
 	r.Helper()
-	for limit := time.Now().Add(r.patience); ; time.Sleep(20 * time.Millisecond) {
+	for limit := time.Now().Add(r.patience); ; time.Sleep(200 * time.Millisecond) {
 		if so() {
 			return
 		}

@@ -22,7 +22,6 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/schema"
-	"github.com/swell-sh/swell/render/schema/easy"
 )
 
 // Kind is a compiled easy kind. It is safe for concurrent use.
@@ -31,21 +30,16 @@ type Kind struct {
 	Group  string // "easy.example.com"
 	Name   string // "Runtime"
 
-	message     protoreflect.MessageDescriptor
-	easy        *easy.Schema
-	envelope    protoreflect.MessageDescriptor
-	collected   protoreflect.MessageDescriptor // envelope with the unit
-	rules       *document.Rules                // of the spec's values
-	secrets     bool                           // a field of the message is marked as secret
-	adapter     types.Adapter                  // makes CEL values of specs
-	data        *Data
-	collections []*Collection
-	lets        []let
-	objects     []*object
-	unique      []unique
-	native      *Go // of a kind in Go; it has no lets and objects
-	hash        string
-	metadata    bool // see ReadsMetadata
+	*declaration               // never nil; of a kind with a problem as far as it goes
+	adapter      types.Adapter // makes CEL values of specs
+	data         *Data
+	collections  []*Collection
+	lets         []let
+	objects      []*object
+	unique       []unique
+	native       *Go // of a kind in Go; it has no lets and objects
+	hash         string
+	metadata     bool // see ReadsMetadata
 
 	jsonNames    bool              // of fields, in documents
 	fieldNamesAt document.Position // of spec.fieldNames, or of what is around it
@@ -216,24 +210,15 @@ func (l *loader) declare() {
 	if l.problems = config.DecodeOwn(l.doc, &l.def); len(l.problems) > 0 {
 		return
 	}
-	l.kind.jsonNames = l.def.FieldNames == "json"
+	l.kind.jsonNames, l.kind.metadata = l.def.FieldNames == "json", readsMetadata(content)
 	l.kind.fieldNamesAt, l.kind.objectsAt = l.doc.At(l.spec("fieldNames")), l.doc.At(l.spec("objects"))
-	message := l.message(l.def.Message)
-	if message == nil {
+	from := source{path.Join(l.kind.Folder, path.Base(l.kind.Folder)+".proto"), l.def.Message, l.def.FieldNames}
+	if l.reuse(from) {
 		return
 	}
-	l.kind.message, l.kind.metadata = message, readsMetadata(content)
-	envelope, err := document.Envelope(message)
-	if err == nil {
-		l.kind.collected, err = collectedMessage(envelope)
+	if l.declareMessage(from.file); len(l.problems) == 0 {
+		shared.add(from, l.kind.declaration)
 	}
-	if err != nil {
-		l.problem(l.spec("message"), "spec.message: %s", err)
-		return
-	}
-	l.kind.envelope, l.kind.secrets = envelope, document.HasSecrets(envelope)
-	l.kind.rules, problems = document.CompileRules(envelope, message)
-	l.problems = append(l.problems, problems...)
 }
 
 // compile makes the expressions and templates. The messages of all kinds are

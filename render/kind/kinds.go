@@ -122,7 +122,7 @@ func LoadAll(tree config.Tree, folders []config.Folder, hard *schema.Set, data *
 	kinds := &Kinds{byName: map[string]*Kind{}, broken: map[string]string{}}
 	for _, folder := range folders {
 		l := &loader{all: all, tree: &recordingTree{Tree: tree, read: map[string]string{}}, hard: hard,
-			kind: &Kind{Folder: folder.Path, data: data}, templates: map[string]*textTemplate{}}
+			kind: &Kind{Folder: folder.Path, data: data, declaration: &declaration{}}, templates: map[string]*textTemplate{}}
 		l.guarded(l.declare)
 		all.loaders = append(all.loaders, l)
 		if l.kind.Name == "" {

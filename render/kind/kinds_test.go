@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -230,6 +232,64 @@ func TestHash(t *testing.T) {
 			t.Errorf("%s: the hash of Alone changed: %t, want %t", change, got, c.alone)
 		}
 	}
+}
+
+// TestDeclarationIsShared: commits whose files are the same share what is made of a message, until
+// none has it. What another commit imports besides is not in a kind's hash.
+func TestDeclarationIsShared(t *testing.T) {
+	const file, imported = "kinds/part/part.proto", "kinds/part/more.proto"
+	files := otherKind(nil, "part", "string a = 1;", oneExpression("self.metadata.name"))
+	files[imported] = "syntax = \"proto3\"; package part; message More { string text = 1; }"
+	load := func() *Kind {
+		kinds := loadTree(t, newTree(oneExpression("self.metadata.name"), files))
+		if len(kinds.Problems) > 0 {
+			t.Fatal(kinds.Problems)
+		}
+		return kinds.ByName("easy.example.com/v1", "Part")
+	}
+	alone := load()
+	plain := files[file]
+	files[file] = strings.NewReplacer("import ", "import \""+imported+"\";\nimport ", "string a", "More more = 2; string a").Replace(plain)
+	importing := load()
+	if importing.message == alone.message || importing.hash == alone.hash {
+		t.Error("another message has the same declaration or hash")
+	}
+	want := alone.hash
+	runtime.KeepAlive(alone)
+	files[imported] += "\n"
+	if other := load(); other.message == importing.message || other.hash == importing.hash {
+		t.Error("another import has the same declaration or hash")
+	}
+	files[imported] = strings.TrimSuffix(files[imported], "\n")
+	if again := load(); again.message != importing.message || again.hash != importing.hash || again.rules != importing.rules {
+		t.Error("the same files have another declaration or hash")
+	}
+	files[file] = plain
+	for range 20 { // in which order files are compared is by chance
+		runtime.GC() // of the plain ones, so that it is compared with the other
+		if again := load(); again.hash != want {
+			t.Fatal("the hash depends on what was loaded before")
+		}
+	}
+	runtime.KeepAlive(importing)
+}
+
+// TestDeclarationIsForgotten: what no kind has is not kept.
+func TestDeclarationIsForgotten(t *testing.T) {
+	from := source{file: "kinds/gone/gone.proto"}
+	shared.add(from, &declaration{secrets: true})
+	is := func() bool { return shared.find(from, func(*declaration) bool { return true }) != nil }
+	for range 100 {
+		runtime.GC()
+		shared.mu.Lock()
+		_, known := shared.known[from]
+		shared.mu.Unlock()
+		if !known && !is() {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Error("it is known for good")
 }
 
 func TestConfigFolder(t *testing.T) {

@@ -20,35 +20,49 @@ import (
 //go:embed bound.proto
 var boundProto string
 
-// message compiles the .proto beside the kind and finds the message; nil
-// after a problem.
-func (l *loader) message(name string) protoreflect.MessageDescriptor {
-	file := path.Join(l.kind.Folder, path.Base(l.kind.Folder)+".proto")
+// declareMessage compiles the .proto beside the kind, and what is made of the message, up to a
+// problem.
+func (l *loader) declareMessage(file string) {
+	d := l.kind.declaration
 	compiled, problems := l.compileProto(file)
-	if len(problems) > 0 {
-		l.problems = append(l.problems, problems...)
-		return nil
+	if l.problems = append(l.problems, problems...); len(problems) > 0 {
+		return
 	}
+	message := l.named(compiled.Messages(), l.def.Message, file)
+	if message == nil {
+		return
+	}
+	d.easy, problems = easy.New(message)
+	l.kind.Group, l.kind.Name = d.easy.Group, d.easy.Kind
+	if l.problems = append(l.problems, problems...); len(problems) > 0 {
+		return
+	}
+	d.message = message
+	envelope, err := document.Envelope(message)
+	if err == nil {
+		d.collected, err = collectedMessage(envelope)
+	}
+	if err != nil {
+		l.problem(l.spec("message"), "spec.message: %s", err)
+		return
+	}
+	d.envelope, d.secrets = envelope, document.HasSecrets(envelope)
+	d.rules, problems = document.CompileRules(envelope, message)
+	l.problems = append(l.problems, problems...)
+}
+
+// named is the message of a file that has a name; nil after a problem.
+func (l *loader) named(all protoreflect.MessageDescriptors, name, file string) protoreflect.MessageDescriptor {
 	var names []string
-	var found protoreflect.MessageDescriptor
-	for i := range compiled.Messages().Len() {
-		m := compiled.Messages().Get(i)
-		names = append(names, string(m.FullName()))
-		if string(m.FullName()) == name {
-			found = m
+	for i := range all.Len() {
+		if m := all.Get(i); string(m.FullName()) == name {
+			return m
+		} else {
+			names = append(names, string(m.FullName()))
 		}
 	}
-	if found == nil {
-		l.problem(l.spec("message"), "spec.message: %q: no such message in %s%s", name, file, document.DidYouMean(name, names))
-		return nil
-	}
-	e, problems := easy.New(found)
-	l.kind.easy, l.kind.Group, l.kind.Name = e, e.Group, e.Kind
-	if len(problems) > 0 {
-		l.problems = append(l.problems, problems...)
-		return nil
-	}
-	return found
+	l.problem(l.spec("message"), "spec.message: %q: no such message in %s%s", name, file, document.DidYouMean(name, names))
+	return nil
 }
 
 // compileProto compiles the .proto with the names of fields that the kind wants.
@@ -56,9 +70,9 @@ func (l *loader) message(name string) protoreflect.MessageDescriptor {
 func (l *loader) compileProto(file string) (protoreflect.FileDescriptor, document.Problems) {
 	switch l.def.FieldNames {
 	case "", "proto":
-		return document.CompileProto(file, l.openProto)
+		return document.CompileProto(file, l.readProto)
 	case "json":
-		return document.CompileProtoJSON(file, l.openProto, func(file string) bool {
+		return document.CompileProtoJSON(file, l.readProto, func(file string) bool {
 			_, carried := easy.ProtoFile(file)
 			return !carried && !strings.HasPrefix(file, "google/protobuf/") && !strings.HasPrefix(file, "google/api/")
 		})
@@ -69,6 +83,16 @@ func (l *loader) compileProto(file string) (protoreflect.FileDescriptor, documen
 // Schema is the schemas made from the message that the kind names. It is only
 // for kinds without problems.
 func (k *Kind) Schema() *easy.Schema { return k.easy }
+
+// readProto is openProto, and notes what came of it.
+func (l *loader) readProto(name string) ([]byte, error) {
+	content, err := l.openProto(name)
+	if l.kind.reads == nil {
+		l.kind.reads = map[string]read{}
+	}
+	l.kind.reads[name] = readOf(content, err)
+	return content, err
+}
 
 // openProto reads an import: a file in or below the folder of all kinds, whose
 // hash says when kinds change, or a file that swell brings.
