@@ -88,9 +88,9 @@ func (l *loader) reuse(from source) bool {
 
 // isOf reads the files again that the declaration was made of, and says whether they are the same.
 func (d *declaration) isOf(open func(name string) ([]byte, error)) bool {
-	for name, was := range d.reads {
+	for name, before := range d.reads {
 		content, err := open(name)
-		if readOf(content, err) != was || err != nil && document.MayPass(err) {
+		if readOf(content, err) != before || err != nil && document.MayPass(err) {
 			return false
 		}
 	}

@@ -62,7 +62,8 @@ func (g *Go) kind() *Kind {
 	if err != nil {
 		panic(err) // it is part of the program
 	}
-	return &Kind{Group: config.Group, Name: g.Kind, native: g, declaration: &declaration{message: g.Message, easy: easy.Own(g.Message, g.Kind), envelope: envelope}}
+	return &Kind{Group: config.Group, Name: g.Kind, native: g,
+		declaration: &declaration{message: g.Message, easy: easy.Own(g.Message, g.Kind), envelope: envelope}}
 }
 
 // embeddedMessage compiles a .proto that is part of swell.

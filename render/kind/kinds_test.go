@@ -234,8 +234,8 @@ func TestHash(t *testing.T) {
 	}
 }
 
-// TestDeclarationIsShared: commits whose files are the same share what is made of a message, until
-// none has it. What another commit imports besides is not in a kind's hash.
+// TestDeclarationIsShared: commits whose files are the same share the declaration, until none has it.
+// The imports of another commit are not in a kind's hash.
 func TestDeclarationIsShared(t *testing.T) {
 	const file, imported = "kinds/part/part.proto", "kinds/part/more.proto"
 	files := otherKind(nil, "part", "string a = 1;", oneExpression("self.metadata.name"))
@@ -248,8 +248,8 @@ func TestDeclarationIsShared(t *testing.T) {
 		return kinds.ByName("easy.example.com/v1", "Part")
 	}
 	alone := load()
-	plain := files[file]
-	files[file] = strings.NewReplacer("import ", "import \""+imported+"\";\nimport ", "string a", "More more = 2; string a").Replace(plain)
+	first := files[file]
+	files[file] = strings.NewReplacer("import ", "import \""+imported+"\";\nimport ", "string a", "More more = 2; string a").Replace(first)
 	importing := load()
 	if importing.message == alone.message || importing.hash == alone.hash {
 		t.Error("another message has the same declaration or hash")
@@ -264,9 +264,9 @@ func TestDeclarationIsShared(t *testing.T) {
 	if again := load(); again.message != importing.message || again.hash != importing.hash || again.rules != importing.rules {
 		t.Error("the same files have another declaration or hash")
 	}
-	files[file] = plain
+	files[file] = first
 	for range 20 { // in which order files are compared is by chance
-		runtime.GC() // of the plain ones, so that it is compared with the other
+		runtime.GC() // of the first ones, so that it is compared with the other
 		if again := load(); again.hash != want {
 			t.Fatal("the hash depends on what was loaded before")
 		}
@@ -274,17 +274,17 @@ func TestDeclarationIsShared(t *testing.T) {
 	runtime.KeepAlive(importing)
 }
 
-// TestDeclarationIsForgotten: what no kind has is not kept.
+// TestDeclarationIsForgotten: a declaration goes with the last kind that has it.
 func TestDeclarationIsForgotten(t *testing.T) {
 	from := source{file: "kinds/gone/gone.proto"}
 	shared.add(from, &declaration{secrets: true})
-	is := func() bool { return shared.find(from, func(*declaration) bool { return true }) != nil }
+	found := func() bool { return shared.find(from, func(*declaration) bool { return true }) != nil }
 	for range 100 {
 		runtime.GC()
 		shared.mu.Lock()
 		_, known := shared.known[from]
 		shared.mu.Unlock()
-		if !known && !is() {
+		if !known && !found() {
 			return
 		}
 		time.Sleep(10 * time.Millisecond)

@@ -20,8 +20,7 @@ import (
 //go:embed bound.proto
 var boundProto string
 
-// declareMessage compiles the .proto beside the kind, and what is made of the message, up to a
-// problem.
+// declareMessage makes the declaration of the .proto beside the kind, up to a problem.
 func (l *loader) declareMessage(file string) {
 	d := l.kind.declaration
 	compiled, problems := l.compileProto(file)

@@ -62,7 +62,8 @@ func shutFor(shut []rollout.Effect) []string {
 	for _, e := range shut {
 		units = append(units, fmt.Sprintf("%s (%s)", e.Unit, e.Text))
 	}
-	return []string{fmt.Sprintf("it opens no gate of %s that you may not pass: %s", document.Count(len(units), "unit"), document.SomeTexts(units, 5))}
+	return []string{fmt.Sprintf("it opens no gate of %s that you may not pass: %s",
+		document.Count(len(units), "unit"), document.SomeTexts(units, 5))}
 }
 
 // nowhere says that no target has all the names of an order, each of which is known; empty when

@@ -210,13 +210,14 @@ func TestAnOrderThatDoesNothingSaysSo(t *testing.T) {
 func TestAPromoteSaysWhichGatesStayShut(t *testing.T) {
 	s := newServed(t, config.API{})
 	for path, by := range map[config.UnitPath]string{"shop/mail": "ann", "shop/pay": ""} {
-		wave, at := config.Wave{Name: "canary", Soak: time.Hour}, &rollout.Target{Tenants: []rollout.Tenant{{Name: "shop"}}, Wanted: "1"}
-		if at.Applied, at.Touched, at.TriedAt = "1", true, noon; by != "" {
-			at.Applied, at.Touched, at.TriedAt = "", false, time.Time{} // a gate at the start holds what was not written
+		wave := config.Wave{Name: "canary", Soak: time.Hour}
+		target := &rollout.Target{Tenants: []rollout.Tenant{{Name: "shop"}}, Wanted: "1"}
+		if target.Applied, target.Touched, target.TriedAt = "1", true, noon; by != "" {
+			target.Applied, target.Touched, target.TriedAt = "", false, time.Time{} // a gate at the start holds what was not written
 			wave.Gates = []config.Gate{{Approval: &config.ApprovalGate{By: []string{by}}}}
 		}
-		u := &rollout.Unit{Path: path, Rollout: &rollout.Rollout{Status: rollout.Progressing, Spec: config.Rollout{Waves: []config.Wave{wave}}},
-			Targets: map[config.TargetName]*rollout.Target{"dev/a": at}}
+		release := &rollout.Rollout{Status: rollout.Progressing, Spec: config.Rollout{Waves: []config.Wave{wave}}}
+		u := &rollout.Unit{Path: path, Rollout: release, Targets: map[config.TargetName]*rollout.Target{"dev/a": target}}
 		s.update(func(tx *store.Tx) error { return tx.PutUnit(path, must(json.Marshal(u))(t)) })
 	}
 	r := Request{Verb: order.Promote, About: []string{"shop"}, Reason: "x", DryRun: true}
