@@ -82,10 +82,12 @@ func (p *pass) holdForSilence(u *Unit) bool {
 	return true
 }
 
-// owe notes which targets a wave was passed without. They catch up later.
+// owe notes which targets a wave was passed without. They catch up later: of a wave that was
+// passed without any, those that were written too, since nothing has asked its gates.
 func (u *Unit) owe(y *tally) {
 	for _, t := range u.list() {
-		if t.Wave >= 0 && t.Wave < len(u.Rollout.Spec.Waves) && &u.Rollout.Spec.Waves[t.Wave] == y.wave && !t.applied() {
+		ofWave := t.Wave >= 0 && t.Wave < len(u.Rollout.Spec.Waves) && &u.Rollout.Spec.Waves[t.Wave] == y.wave
+		if ofWave && (!t.applied() || y.touched == 0 && t.Touched && t.debt()) {
 			t.Owes = true
 		}
 	}
@@ -101,7 +103,7 @@ func (p *pass) reopen(u *Unit) {
 	back := -1
 	for _, at := range u.list() {
 		name, t := at.name, at.Target
-		if !t.Owes || t.Masked != "" || !t.applied() {
+		if !t.Owes || t.Masked != "" || !t.applied() || t.debt() {
 			continue
 		}
 		t.Owes = false

@@ -363,7 +363,7 @@ func (w *world) left() string {
 	for _, name := range w.shape.clusters {
 		c := w.clusters[name]
 		for _, k := range sortedKeys(c.live) {
-			if l := c.live[k]; l.unit != "" && !wanted[name][k] {
+			if l := c.live[k]; l.unit != "" && !wanted[name][k] && !w.judge.orphaned[name+" "+k.String()] {
 				return fmt.Sprintf("%s of %s is still in %s", k, l.unit, name)
 			}
 		}

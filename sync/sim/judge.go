@@ -26,10 +26,11 @@ import (
 type judge struct {
 	world     *world
 	objection *objection
-	isOlder   bool          // a copy of the state was put back
-	elapsed   time.Duration // all that the daemon's clock went forward
-	step      time.Duration // by which it was set forward, and which no pass has noticed yet
-	stepAt    time.Time     // when, by the daemon's clock
+	isOlder   bool            // a copy of the state was put back
+	orphaned  map[string]bool // "CLUSTER OBJECT": an older state does not know it for its own
+	elapsed   time.Duration   // all that the daemon's clock went forward
+	step      time.Duration   // by which it was set forward, and which no pass has noticed yet
+	stepAt    time.Time       // when, by the daemon's clock
 
 	memory     // of the state that is talked to
 	holders    map[int]map[string]string
@@ -143,7 +144,7 @@ type view struct {
 func newJudge(w *world) *judge {
 	return &judge{world: w, memory: newMemory(), holders: map[int]map[string]string{}, handedOver: map[string]time.Duration{},
 		left: map[int]map[string][]*given{}, allowed: map[deletion]bool{}, places: map[place]*held{}, causes: map[string]string{},
-		inForce: map[int]*commit{}, known: map[int]*commit{}, deleted: map[string]int{}, made: map[place]int{}, failed: map[string]string{},
+		inForce: map[int]*commit{}, orphaned: map[string]bool{}, known: map[int]*commit{}, deleted: map[string]int{}, made: map[place]int{}, failed: map[string]string{},
 		first: map[int]*commit{}, blind: map[int]time.Duration{}, lineage: map[int]int{}, renewed: map[string]time.Time{},
 		units: map[string]view{}, turnedBack: map[string]*unit{}, maskEnded: map[place]time.Duration{}, ran: map[place]string{},
 		wentBack: map[string]time.Duration{}, rolloutSince: map[rolloutKey]time.Duration{}, fought: map[fought][]time.Duration{}}
@@ -443,6 +444,10 @@ func (j *judge) hear(o observed) {
 			j.endsInherited(t)
 		case "retry", "clear":
 			clear(j.failed) // what failed since the order was given is meant too
+		case "orphaned":
+			if k, found := strings.CutSuffix(t.Text, ": not ours: somebody deleted and recreated it"); found && j.isOlder {
+				j.orphaned[t.Target.Cluster()+" "+k] = true // it was itself, and said so
+			}
 		case "promote":
 			j.promoted[unit] = true
 			for _, g := range j.given {

@@ -108,7 +108,8 @@ func (m *gateMemory) takes(c *commit) {
 
 // authorsOf are those of the commits whose changes a release carries: since the unit was last
 // done, as it is then, or was not there. What changed and went back between two commits that were
-// taken, with no problem in the unit, no release carries.
+// taken, with no problem in the unit, no release carries; nor what went back to the last release
+// that began.
 func (j *judge) authorsOf(path string, release config.Commit) []string {
 	order := j.world.git.order
 	last := j.world.git.index(release)
@@ -144,7 +145,22 @@ func (j *judge) wentBackTo(n int, path string) int {
 			return before
 		}
 	}
+	if began := j.beganBefore(n, path); began >= 0 && j.takesUnit(order[n], path) && order[n].unit(path).sameAs(order[began].unit(path)) {
+		return began
+	}
 	return -1
+}
+
+// beganBefore is the number of the commit of the last release of a unit that began before the nth
+// commit; -1 for none.
+func (j *judge) beganBefore(n int, path string) int {
+	began := -1
+	for k := range j.rolloutSince {
+		if i := j.world.git.index(config.Commit(k.commit)); k.unit == path && i < n {
+			began = max(began, i)
+		}
+	}
+	return began
 }
 
 // takesUnit says that a commit was taken, and has no problem in a unit.

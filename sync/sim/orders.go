@@ -71,7 +71,7 @@ func (w *world) begin() string {
 func (w *world) lift() string {
 	var all []*given
 	for _, g := range w.judge.given {
-		if g.stands() {
+		if g.stands() && g.Verb.EndVerb() != "" {
 			all = append(all, g)
 		}
 	}
