@@ -243,7 +243,8 @@ func (j *judge) areLeft(cluster string, left []*given) {
 // isLeft has an order in force that a Lease carried, unless the state knows what became of it.
 func (j *judge) isLeft(g *given) {
 	isKnown := func(known *given) bool {
-		return known.tag == g.tag || known.inherited && strings.Contains(known.tag, g.tag)
+		isThere := known.Scope.Target.Cluster() == g.Scope.Target.Cluster()
+		return known.tag == g.tag || known.inherited && isThere && strings.Contains(known.tag, g.tag)
 	}
 	if slices.ContainsFunc(j.given, isKnown) {
 		return
