@@ -5,9 +5,11 @@ package apply
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -320,5 +322,30 @@ func TestContactCreatedBehindAGatewayTimeout(t *testing.T) {
 	r := one(t, c, o, config.AdoptNever)
 	if r.Err != nil || r.Adopted != "" || r.Entry.UID != string(current(t, o).GetUID()) || r.Entry.Digest != o.Digest {
 		t.Errorf("%+v", r)
+	}
+}
+
+// TestContactsAtOnce: several jobs come upon objects of one collection at the same time.
+func TestContactsAtOnce(t *testing.T) {
+	t.Parallel()
+	var c contacts
+	var finished sync.WaitGroup
+	var key collection
+	var crowded atomic.Int32
+	for n := range 8 {
+		finished.Go(func() {
+			for range 20 {
+				if c.crowded(key) {
+					crowded.Add(1)
+				}
+				if !c.open(key) || c.recall(key, fmt.Sprint(n)) != nil {
+					t.Error("nobody has listed it")
+				}
+			}
+		})
+	}
+	finished.Wait()
+	if got := crowded.Load(); got != 8*20-contactLimit+1 {
+		t.Errorf("%d were told that it is crowded, want all from the %dth on", got, contactLimit)
 	}
 }
