@@ -193,7 +193,7 @@ func (p *preview) gone(at object.UnitTarget, o *object.Object) (diff.Action, str
 	switch {
 	case p.wanted.FateOf(p.unit(at.Unit), at.Target) == rollout.Forgotten:
 		return diff.Forgotten, rollout.ForgottenText
-	case len(p.compiler.MayWant(at.Target.Cluster(), o.ID)) > 0:
+	case p.isTakenOver(at, o.ID):
 		return "", ""
 	}
 	why := p.verdict.Held[approval.Of(e)]
@@ -209,6 +209,31 @@ func (p *preview) gone(at object.UnitTarget, o *object.Object) (diff.Action, str
 		return diff.Held, why
 	}
 	return diff.Deleted, ""
+}
+
+// isTakenOver says whether another bundle of head, or another one of the unit, has an object of
+// base: not where that is a Job which does not run there.
+func (p *preview) isTakenOver(unitTarget object.UnitTarget, id object.ID) bool {
+	return slices.ContainsFunc(p.compiler.MayWant(unitTarget.Target.Cluster(), id), func(by object.UnitTarget) bool {
+		return by == unitTarget || !p.leavesOut(by, id)
+	})
+}
+
+// leavesOut says that an object of head's bundle is a Job that does not run on the target.
+func (p *preview) leavesOut(unitTarget object.UnitTarget, id object.ID) bool {
+	bundle, err := p.snapshot.Bundle(unitTarget.Unit, unitTarget.Target)
+	if !id.IsJob() || err != nil || bundle == nil {
+		return false
+	}
+	job := bundle.Find(id)
+	switch {
+	case job == nil:
+		return false
+	case job.Hook() == object.HookGate:
+		unit := p.wanted.Units[unitTarget.Unit]
+		return unit != nil && unit.Rollout != nil && !unit.Asks(unitTarget.Target, id.Name)
+	}
+	return p.skips(unitTarget, job) != ""
 }
 
 // begins says whether the release of a unit begins before anybody approves anything. What

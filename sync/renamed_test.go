@@ -4,6 +4,7 @@
 package sync_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -48,5 +49,33 @@ func TestARenamedUnitIsPutBack(t *testing.T) {
 			t.Errorf("%d objects are left that the good commit drops", left)
 		}
 		w.want("the canary's unit", owner(), "services/basket")
+	})
+}
+
+// TestARenamedUnitWithAJobOfAGate: in the commit that renames a unit, its hook becomes the Job of a
+// gate, which runs in the first wave alone. Elsewhere the new unit never has the Job, and the old
+// one ends all the same.
+func TestARenamedUnitWithAJobOfAGate(t *testing.T) {
+	simulated(t, func(t *testing.T, w *world) {
+		hook := func(runs string) {
+			w.write("kinds/app/kind.yaml", appKind+strings.Replace(fmt.Sprintf(smoke, 60, "1"), "swell.sh/hook: gate", "swell.sh/hook: "+runs, 1))
+		}
+		w.waves("  - {name: canary, match: {labels: {ring: canary}}, soak: 10m, timeout: 1m, gates: [{job: {name: smoke}}]}\n  - {name: rest, timeout: 1m}\n")
+		w.app("app", "1", "one")
+		hook("after")
+		w.commit()
+		w.release()
+		w.soaked("app", 1)
+		w.rest()
+		if w.get("dev-1/b", jobs, "smoke") == nil {
+			t.Fatal("the hook did not run")
+		}
+		w.rename("services/app", "services/basket")
+		hook("gate")
+		w.commit()
+		w.until("the end of the old unit", func() bool { return w.daemon.State().Units["services/app"] == nil })
+		if w.get("dev-1/a", jobs, "smoke") == nil || w.get("dev-1/b", jobs, "smoke") != nil {
+			t.Error("the Job of the canary's gate is gone, or the old unit's is left elsewhere")
+		}
 	})
 }

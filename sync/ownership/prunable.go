@@ -63,6 +63,9 @@ func (v *View) RetainReason(at object.UnitTarget, id object.ID) (owner *object.U
 		return nil, "it is not known what the commit wants"
 	}
 	for _, by := range v.Wants(at.Target.Cluster(), id) {
+		if by != at && v.leavesOut(by, id) {
+			continue
+		}
 		if by != at {
 			return &by, ""
 		}
@@ -87,6 +90,19 @@ func (v *View) RetainReason(at object.UnitTarget, id object.ID) (owner *object.U
 		return nil, RebuildingText
 	}
 	return nil, ""
+}
+
+// leavesOut says that a place has the newest bundle whole, and one of its Jobs is not there: of a
+// gate that the place's wave does not have, or of an event that is over. Nobody would ever have
+// that Job.
+func (v *View) leavesOut(at object.UnitTarget, id object.ID) bool {
+	unit, released := v.Snapshot.Units.Get(at.Unit), v.State.Units[at.Unit]
+	if !id.IsJob() || unit == nil || released == nil || released.Targets[at.Target] == nil {
+		return false
+	}
+	newest, t := unit.On(at.Target), released.Targets[at.Target]
+	isWhole := newest != nil && t.Wanted == newest.Digest && t.Applied == newest.Digest && !t.Dirty && t.Trouble == ""
+	return isWhole && !v.Has(at, id)
 }
 
 // currentOwner is another bundle that is in force in the cluster of a place and has an
