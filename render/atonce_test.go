@@ -37,12 +37,12 @@ func TestCommitAtOnce(t *testing.T) {
 	}
 	atOnce(func(int) {
 		for _, unit := range s.Units.Sorted() {
-			for _, on := range unit.Placements {
-				if on.Digest == "" || len(unit.Problems) > 0 {
+			for _, placement := range unit.Placements {
+				if placement.Digest == "" || len(unit.Problems) > 0 {
 					continue
 				}
-				if b, err := commit.Bundle(unit.Path, on.Target.Name, on.Digest); err != nil || b.Digest != on.Digest {
-					t.Errorf("%s on %s: %v", unit.Path, on.Target.Name, err)
+				if b, err := commit.Bundle(unit.Path, placement.Target.Name, placement.Digest); err != nil || b.Digest != placement.Digest {
+					t.Errorf("%s on %s: %v", unit.Path, placement.Target.Name, err)
 				}
 			}
 		}

@@ -58,9 +58,11 @@ func TestARenamedUnitIsPutBack(t *testing.T) {
 func TestARenamedUnitWithAJobOfAGate(t *testing.T) {
 	simulated(t, func(t *testing.T, w *world) {
 		hook := func(runs string) {
-			w.write("kinds/app/kind.yaml", appKind+strings.Replace(fmt.Sprintf(smoke, 60, "1"), "swell.sh/hook: gate", "swell.sh/hook: "+runs, 1))
+			job := strings.Replace(fmt.Sprintf(smoke, 60, "1"), "swell.sh/hook: gate", "swell.sh/hook: "+runs, 1)
+			w.write("kinds/app/kind.yaml", appKind+job)
 		}
-		w.waves("  - {name: canary, match: {labels: {ring: canary}}, soak: 10m, timeout: 1m, gates: [{job: {name: smoke}}]}\n  - {name: rest, timeout: 1m}\n")
+		w.waves("  - {name: canary, match: {labels: {ring: canary}}, soak: 10m, timeout: 1m, gates: [{job: {name: smoke}}]}\n" +
+			"  - {name: rest, timeout: 1m}\n")
 		w.app("app", "1", "one")
 		hook("after")
 		w.commit()

@@ -331,12 +331,12 @@ func TestContactsAtOnce(t *testing.T) {
 	var c contacts
 	var finished sync.WaitGroup
 	var key collection
-	var crowded atomic.Int32
+	var reports atomic.Int32
 	for n := range 8 {
 		finished.Go(func() {
 			for range 20 {
 				if c.crowded(key) {
-					crowded.Add(1)
+					reports.Add(1)
 				}
 				if !c.open(key) || c.recall(key, fmt.Sprint(n)) != nil {
 					t.Error("nobody has listed it")
@@ -345,7 +345,7 @@ func TestContactsAtOnce(t *testing.T) {
 		})
 	}
 	finished.Wait()
-	if got := crowded.Load(); got != 8*20-contactLimit+1 {
+	if got := reports.Load(); got != 8*20-contactLimit+1 {
 		t.Errorf("%d were told that it is crowded, want all from the %dth on", got, contactLimit)
 	}
 }

@@ -95,14 +95,14 @@ func (v *View) RetainReason(at object.UnitTarget, id object.ID) (owner *object.U
 // leavesOut says that a place has the newest bundle whole, and one of its Jobs is not there: of a
 // gate that the place's wave does not have, or of an event that is over. Nobody would ever have
 // that Job.
-func (v *View) leavesOut(at object.UnitTarget, id object.ID) bool {
-	unit, released := v.Snapshot.Units.Get(at.Unit), v.State.Units[at.Unit]
-	if !id.IsJob() || unit == nil || released == nil || released.Targets[at.Target] == nil {
+func (v *View) leavesOut(unitTarget object.UnitTarget, id object.ID) bool {
+	unit, released := v.Snapshot.Units.Get(unitTarget.Unit), v.State.Units[unitTarget.Unit]
+	if !id.IsJob() || unit == nil || released == nil || released.Targets[unitTarget.Target] == nil {
 		return false
 	}
-	newest, t := unit.On(at.Target), released.Targets[at.Target]
+	newest, t := unit.On(unitTarget.Target), released.Targets[unitTarget.Target]
 	isWhole := newest != nil && t.Wanted == newest.Digest && t.Applied == newest.Digest && !t.Dirty && t.Trouble == ""
-	return isWhole && !v.Has(at, id)
+	return isWhole && !v.Has(unitTarget, id)
 }
 
 // currentOwner is another bundle that is in force in the cluster of a place and has an

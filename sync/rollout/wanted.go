@@ -183,7 +183,8 @@ func (w *WantedUnit) neededUnits() []config.UnitPath {
 // Asks says whether a gate of the target's wave runs a Job of the unit there. Rollout is not nil.
 func (w *WantedUnit) Asks(name config.TargetName, job string) bool {
 	wave := w.waveOf(w.Rollout, name)
-	return wave >= 0 && slices.ContainsFunc(w.Rollout.Waves[wave].Gates, func(g config.Gate) bool { return g.Job != nil && g.Job.Name == job })
+	isAsked := func(g config.Gate) bool { return g.Job != nil && g.Job.Name == job }
+	return wave >= 0 && slices.ContainsFunc(w.Rollout.Waves[wave].Gates, isAsked)
 }
 
 // waveOf is the index of the target's wave in a rollout, or -1 when no wave picks it.

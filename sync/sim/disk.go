@@ -107,6 +107,13 @@ func (p *process) isDead() bool {
 	return p.dead
 }
 
+// hasTaken says that a commit was taken, by what the state has. Of a process that is over, nobody
+// knows.
+func (p *process) hasTaken() bool {
+	newest, err := p.store.Brought()
+	return err == nil && newest.Commit != ""
+}
+
 // die has nothing more of the process happen.
 func (p *process) die() {
 	p.mu.Lock()

@@ -144,7 +144,8 @@ type view struct {
 func newJudge(w *world) *judge {
 	return &judge{world: w, memory: newMemory(), holders: map[int]map[string]string{}, handedOver: map[string]time.Duration{},
 		left: map[int]map[string][]*given{}, allowed: map[deletion]bool{}, places: map[place]*held{}, causes: map[string]string{},
-		inForce: map[int]*commit{}, orphaned: map[string]bool{}, known: map[int]*commit{}, deleted: map[string]int{}, made: map[place]int{}, failed: map[string]string{},
+		inForce: map[int]*commit{}, orphaned: map[string]bool{},
+		known: map[int]*commit{}, deleted: map[string]int{}, made: map[place]int{}, failed: map[string]string{},
 		first: map[int]*commit{}, blind: map[int]time.Duration{}, lineage: map[int]int{}, renewed: map[string]time.Time{},
 		units: map[string]view{}, turnedBack: map[string]*unit{}, maskEnded: map[place]time.Duration{}, ran: map[place]string{},
 		wentBack: map[string]time.Duration{}, rolloutSince: map[rolloutKey]time.Duration{}, fought: map[fought][]time.Duration{}}
@@ -415,9 +416,9 @@ func (j *judge) hear(o observed) {
 		j.inForce[o.process.number] = c
 		if o.generation == j.generation {
 			j.fleetIs(c)
-			j.takes(c)
+			j.takes(c, o.process)
 		} else {
-			o.process.disk.takes(c)
+			o.process.disk.takes(c, o.process)
 		}
 	}
 	if o.process.second {

@@ -94,9 +94,13 @@ func (j *judge) answered(c *call, text string) {
 	j.answers = append(j.answers, s)
 }
 
-// takes notes the first and the newest commit of a state.
-func (m *gateMemory) takes(c *commit) {
+// takes notes the first and the newest commit of the state that a process works with. A pass that
+// was interrupted stores none.
+func (m *gateMemory) takes(c *commit, p *process) {
 	m.newest = c
+	if m.oldest == nil && !p.hasTaken() {
+		return
+	}
 	if m.taken == nil {
 		m.taken = map[config.Commit]bool{}
 	}

@@ -168,8 +168,7 @@ const space = "services/space"
 
 // awaited are the units that others wait for, which are let through in any case: the one
 // with all namespaces, the one that gates wait for, with the kinds of its objects, what became of
-// a unit that leaves, and, where a namespace leaves that somebody comes back to, those that have
-// to leave it first.
+// a unit that leaves, and, where a namespace leaves, those that have to leave it first.
 func (s *shape) awaited(rows map[string]*row) map[string]bool {
 	units := map[string]bool{space: true}
 	if s.hasAfter() {
@@ -180,7 +179,7 @@ func (s *shape) awaited(rows map[string]*row) map[string]bool {
 			if t.Successor != "" && t.Wanted == "" {
 				units[t.Successor] = true
 			}
-			if t.Wanted != "" && leaves(rows[space], name) {
+			if leaves(rows[space], name) {
 				for path, other := range rows {
 					units[path] = units[path] || leaves(other, name)
 				}
