@@ -55,8 +55,11 @@ func (p *pass) saveSweep(l *sweep) error {
 }
 
 // failed says that the sweep has to be done again soon. A kind that the server
-// does not let us see is no such reason.
-func (l *sweep) failed() bool { return l.err != nil && (l.conn == nil || l.found.Lost) }
+// does not let us see is no such reason. Of single objects that a watch told of, nobody else looks
+// again before the next sweep.
+func (l *sweep) failed() bool {
+	return l.err != nil && (l.conn == nil || l.found.Lost || !l.full && l.found.Unanswered)
+}
 
 // dueSweeps is what is due.
 func (d *Daemon) dueSweeps(r *Record) []*sweep {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -35,6 +36,9 @@ type Swept struct {
 	// Lost says that the cluster itself did not answer, and not only what is
 	// behind one of its kinds.
 	Lost bool
+	// Unanswered says that a server was too busy for a request or failed at it, and that
+	// another one may be answered.
+	Unanswered bool
 }
 
 // Mark tells one state of a live object from another.
@@ -58,7 +62,7 @@ func (s *Swept) Add(other Swept) {
 	s.Drifts = append(s.Drifts, other.Drifts...)
 	s.Looked = append(s.Looked, other.Looked...)
 	s.Marks = append(s.Marks, other.Marks...)
-	s.Lost = s.Lost || other.Lost
+	s.Lost, s.Unanswered = s.Lost || other.Lost, s.Unanswered || other.Unanswered
 	if s.Lists == nil {
 		s.Lists = map[schema.GroupVersionKind]string{}
 	}
@@ -112,13 +116,20 @@ func (c *Cluster) sweepKinds(ctx context.Context, entries []store.Entry, ignore 
 	s.all(len(kinds), func(i int) { errs[i] = judge(s, ctx, kinds[i].namespace, byKind[kinds[i]]) })
 
 	found := Swept{Looked: s.looked, Marks: s.marks, Lists: s.lists}
-	found.Lost = s.breaker.open.Load() || slices.ContainsFunc(errs, IsLost)
+	found.Lost, found.Unanswered = s.breaker.open.Load() || slices.ContainsFunc(errs, IsLost), slices.ContainsFunc(errs, isUnanswered)
 	for _, d := range s.drifts {
 		if d != nil {
 			found.Drifts = append(found.Drifts, *d)
 		}
 	}
 	return found, errors.Join(errs...)
+}
+
+// isUnanswered says that the server said nothing of the object that it was asked for, and may do so
+// another time.
+func isUnanswered(err error) bool {
+	var failed *Error
+	return errors.As(err, &failed) && (failed.Code == 0 || failed.Code == http.StatusTooManyRequests || failed.Code >= http.StatusInternalServerError)
 }
 
 // listed is what is listed at once: the objects of a kind, in one namespace or,
