@@ -116,7 +116,8 @@ func (c *Cluster) sweepKinds(ctx context.Context, entries []store.Entry, ignore 
 	s.all(len(kinds), func(i int) { errs[i] = judge(s, ctx, kinds[i].namespace, byKind[kinds[i]]) })
 
 	found := Swept{Looked: s.looked, Marks: s.marks, Lists: s.lists}
-	found.Lost, found.Unanswered = s.breaker.open.Load() || slices.ContainsFunc(errs, IsLost), slices.ContainsFunc(errs, isUnanswered)
+	found.Lost = s.breaker.open.Load() || slices.ContainsFunc(errs, IsLost)
+	found.Unanswered = slices.ContainsFunc(errs, isUnanswered)
 	for _, d := range s.drifts {
 		if d != nil {
 			found.Drifts = append(found.Drifts, *d)
@@ -129,7 +130,10 @@ func (c *Cluster) sweepKinds(ctx context.Context, entries []store.Entry, ignore 
 // another time.
 func isUnanswered(err error) bool {
 	var failed *Error
-	return errors.As(err, &failed) && (failed.Code == 0 || failed.Code == http.StatusTooManyRequests || failed.Code >= http.StatusInternalServerError)
+	if !errors.As(err, &failed) {
+		return false
+	}
+	return failed.Code == 0 || failed.Code == http.StatusTooManyRequests || failed.Code >= http.StatusInternalServerError
 }
 
 // listed is what is listed at once: the objects of a kind, in one namespace or,
