@@ -221,8 +221,11 @@ func (p *preview) isTakenOver(unitTarget object.UnitTarget, id object.ID) bool {
 
 // leavesOut says that an object of head's bundle is a Job that does not run on the target.
 func (p *preview) leavesOut(unitTarget object.UnitTarget, id object.ID) bool {
+	if !id.IsJob() {
+		return false // a bundle is read for few objects only
+	}
 	bundle, err := p.snapshot.Bundle(unitTarget.Unit, unitTarget.Target)
-	if !id.IsJob() || err != nil || bundle == nil {
+	if err != nil || bundle == nil {
 		return false
 	}
 	job := bundle.Find(id)
