@@ -209,17 +209,24 @@ func (e *Error) silent() bool {
 // nobody answered who speaks for the API server. An API server that answers for
 // another one behind it, which is away, is not lost.
 func IsLost(err error) bool {
+	return anyIs(err, func(e *Error) bool {
+		var inner *Error
+		if errors.As(e.cause, &inner) {
+			return IsLost(inner) // e only says what it was for
+		}
+		return e.class == ErrUnreachable && e.silent()
+	})
+}
+
+// anyIs asks about an error, or each of several joined ones.
+func anyIs(err error, is func(e *Error) bool) bool {
 	switch err := err.(type) {
 	case *Error:
-		var inner *Error
-		if errors.As(err.cause, &inner) {
-			return IsLost(inner) // err only says what it was for
-		}
-		return err.class == ErrUnreachable && err.silent()
+		return is(err)
 	case interface{ Unwrap() []error }:
-		return slices.ContainsFunc(err.Unwrap(), IsLost)
+		return slices.ContainsFunc(err.Unwrap(), func(one error) bool { return anyIs(one, is) })
 	case interface{ Unwrap() error }:
-		return IsLost(err.Unwrap())
+		return anyIs(err.Unwrap(), is)
 	}
 	return false
 }

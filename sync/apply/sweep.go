@@ -126,14 +126,12 @@ func (c *Cluster) sweepKinds(ctx context.Context, entries []store.Entry, ignore 
 	return found, errors.Join(errs...)
 }
 
-// isUnanswered says that the server said nothing of the object that it was asked for, and may do so
+// isUnanswered says that the server said nothing of an object that it was asked for, and may do so
 // another time.
 func isUnanswered(err error) bool {
-	var failed *Error
-	if !errors.As(err, &failed) {
-		return false
-	}
-	return failed.Code == 0 || failed.Code == http.StatusTooManyRequests || failed.Code >= http.StatusInternalServerError
+	return anyIs(err, func(e *Error) bool {
+		return e.Code == 0 || e.Code == http.StatusTooManyRequests || e.Code >= http.StatusInternalServerError
+	})
 }
 
 // listed is what is listed at once: the objects of a kind, in one namespace or,

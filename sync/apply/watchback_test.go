@@ -136,18 +136,22 @@ func TestFewThatAreNotAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, code := simulator.New(), 0
 		c := identified(t, Options{}, func(r *http.Request) (*http.Response, error) {
-			if code == 0 || !strings.HasSuffix(r.URL.Path, "/configmaps/a") {
+			status := code
+			switch {
+			case code != 0 && strings.HasSuffix(r.URL.Path, "/configmaps/a"): // and never of the one before
+				status = http.StatusForbidden
+			case code == 0 || !strings.HasSuffix(r.URL.Path, "/configmaps/b"):
 				return server.RoundTrip(r)
 			}
-			text := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"no","code":%d}`, code)
-			return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {jsonType}, "Retry-After": {"20"}},
+			text := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"no","code":%d}`, status)
+			return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {jsonType}, "Retry-After": {"20"}},
 				Body: io.NopCloser(strings.NewReader(text)), Request: r}, nil
 		})
-		entries := applied(t, c, configMap(t, "default", "a", "1"))
+		entries := applied(t, c, configMap(t, "default", "a", "1"), configMap(t, "default", "b", "1"))
 		for _, status := range []int{http.StatusForbidden, http.StatusInternalServerError, http.StatusTooManyRequests} {
 			code = status
 			found, err := c.SweepFew(t.Context(), entries, nil)
-			if want := status != http.StatusForbidden; err == nil || found.Unanswered != want || found.Looked[0] {
+			if want := status != http.StatusForbidden; err == nil || found.Unanswered != want || found.Looked[0] || found.Looked[1] {
 				t.Errorf("%d: unanswered %t, looked %v: %v", status, found.Unanswered, found.Looked, err)
 			}
 		}
