@@ -219,14 +219,14 @@ func IsLost(err error) bool {
 }
 
 // anyIs asks about an error, or each of several joined ones.
-func anyIs(err error, is func(e *Error) bool) bool {
+func anyIs(err error, matches func(e *Error) bool) bool {
 	switch err := err.(type) {
 	case *Error:
-		return is(err)
+		return matches(err)
 	case interface{ Unwrap() []error }:
-		return slices.ContainsFunc(err.Unwrap(), func(one error) bool { return anyIs(one, is) })
+		return slices.ContainsFunc(err.Unwrap(), func(joined error) bool { return anyIs(joined, matches) })
 	case interface{ Unwrap() error }:
-		return anyIs(err.Unwrap(), is)
+		return anyIs(err.Unwrap(), matches)
 	}
 	return false
 }
