@@ -71,13 +71,14 @@ func (d *Daemon) reportStaleKubeconfigs(r *Record) {
 
 // warnOnce notes an error that lasts, once; nil says that it is over.
 func (d *Daemon) warnOnce(r *Record, about string, err error) {
-	if err == nil {
-		delete(d.told.warned, about)
-		return
-	}
-	if d.told.warned[about] != err.Error() {
+	before := d.told.warned[about]
+	switch {
+	case err != nil && before != err.Error():
 		d.told.warned[about] = err.Error()
-		r.fail(err)
+		r.went("kubeconfig of "+about, err)
+	case err == nil && before != "":
+		delete(d.told.warned, about)
+		r.went("kubeconfig of "+about, nil)
 	}
 }
 

@@ -20,6 +20,9 @@ import (
 	"github.com/swell-sh/swell/sync/ownership"
 )
 
+// ofGit is what errors are about that are over once a commit was fetched and read.
+const ofGit = "Git"
+
 // fetch looks at the branch when it is time to, and renders a new commit. Where that
 // fails, what is known of the last good commit stays in force. named says that the
 // commit is the first good one.
@@ -31,12 +34,13 @@ func (d *Daemon) fetch(ctx context.Context, r *Record) (named bool) {
 	r.Fetched = answer.over
 	if answer.err != nil {
 		if ctx.Err() == nil {
-			r.fail(answer.err)
+			r.went(ofGit, answer.err)
 			d.branch.failure = answer.err.Error()
 		}
 		return d.takeStored(r)
 	}
 	d.branch.failure = ""
+	r.went(ofGit, nil)
 	commit := answer.commit
 	if s := d.monorepo.snapshot; s != nil && s.Commit == commit {
 		d.monorepo.unconfirmed = false
@@ -47,7 +51,7 @@ func (d *Daemon) fetch(ctx context.Context, r *Record) (named bool) {
 	tree, err := d.monorepo.tree(commit)
 	if err != nil {
 		d.branch.failure = err.Error()
-		r.fail(err)
+		r.went(ofGit, err)
 		return d.takeStored(r)
 	}
 	d.monorepo.unconfirmed = false

@@ -14,7 +14,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -42,6 +41,7 @@ import (
 	"github.com/swell-sh/swell/sync/simulator"
 	"github.com/swell-sh/swell/sync/sops"
 	"github.com/swell-sh/swell/sync/source"
+	"github.com/swell-sh/swell/sync/source/gittest"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -251,7 +251,7 @@ func (w *world) reach(cluster string) *rest.Config {
 // begin makes the first commit.
 func (w *world) begin() {
 	w.Helper()
-	w.git("init", "--quiet", "--initial-branch=main", w.repo())
+	w.must(gittest.Init(w.repo()))
 	w.write("swell.yaml", "apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: "+w.tenant+"}\nspec: {}\n")
 	w.write("fleet/fleet.yaml", fleetYAML)
 	w.write("kinds/app/kind.yaml", appKind)
@@ -279,12 +279,8 @@ func (w *world) repo() string { return filepath.Join(w.dir, "repo") }
 
 func (w *world) git(args ...string) {
 	w.Helper()
-	cmd := exec.Command("git", args...)
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull,
-		"GIT_AUTHOR_NAME=Ada", "GIT_AUTHOR_EMAIL=ada@example.com", "GIT_COMMITTER_NAME=Ada", "GIT_COMMITTER_EMAIL=ada@example.com")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		w.Fatalf("git %s: %v: %s", strings.Join(args, " "), err, out)
-	}
+	_, err := gittest.Run(w.repo(), args...)
+	w.must(err)
 }
 
 func (w *world) write(name, content string) {
@@ -302,8 +298,8 @@ func (w *world) app(unit, tag string, configs ...string) {
 
 func (w *world) commit() {
 	w.Helper()
-	w.git("-C", w.repo(), "add", "--all")
-	w.git("-C", w.repo(), "commit", "--quiet", "--allow-empty", "-m", "change")
+	_, err := gittest.Commit(w.repo(), "change")
+	w.must(err)
 }
 
 // start opens a daemon on the state that is there.

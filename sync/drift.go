@@ -203,8 +203,11 @@ func (d *Daemon) withoutEntry(cluster string, all []store.Entry) []store.Object 
 // recordSweep notes what a sweep found, and returns the entries that the next plan
 // has to send again.
 func (p *pass) recordSweep(l *sweep) (corrected []store.Entry) {
-	if l.err != nil {
-		p.r.fail(fmt.Errorf("sweep of cluster %s: %s", l.cluster, strings.ReplaceAll(l.err.Error(), "\n", "; ")))
+	switch {
+	case l.err != nil:
+		p.r.went(watching(l.cluster), fmt.Errorf("sweep of cluster %s: %s", l.cluster, strings.ReplaceAll(l.err.Error(), "\n", "; ")))
+	case l.full:
+		p.r.went(watching(l.cluster), nil)
 	}
 	if l.deep.err != nil {
 		p.r.fail(fmt.Errorf("deep sweep of cluster %s: %s", l.cluster, strings.ReplaceAll(l.deep.err.Error(), "\n", "; ")))

@@ -37,7 +37,7 @@ func (w *world) twenty() (proxies []*faults.TCP) {
 	}
 	docs.WriteString("apiVersion: swell.sh/v1\nkind: Rollout\nmetadata: {name: default}\nspec: {waves: [{name: all, maxFailures: 1}]}\n")
 	w.write("fleet/fleet.yaml", docs.String())
-	w.git("-C", w.repo(), "rm", "-r", "--quiet", "services/space")
+	w.git("rm", "-r", "--quiet", "services/space")
 	return proxies
 }
 

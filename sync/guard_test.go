@@ -278,10 +278,10 @@ func testApprovalLapses(t *testing.T, w *world) {
 	plan := w.plan()
 	w.stop() // it works without a daemon, too
 	w.approve(plan)
-	w.git("-C", w.repo(), "revert", "--no-edit", "HEAD")
+	w.git("revert", "--no-edit", "HEAD")
 	w.start()
 	w.soaked("app", 3)
-	w.git("-C", w.repo(), "revert", "--no-edit", "HEAD")
+	w.git("revert", "--no-edit", "HEAD")
 	w.soaked("app", 4)
 	w.idle(time.Hour)
 	if n := w.there(all...); n != 36 {

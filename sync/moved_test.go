@@ -122,7 +122,7 @@ func testRollbackLeavesWhatMoved(t *testing.T, w *world) {
 	w.nextSweep()
 	w.until("the correction of what moved", func() bool { return w.owners() == "app 2, app 2, app 2" })
 
-	w.git("-C", w.repo(), "revert", "--no-edit", "HEAD")
+	w.git("revert", "--no-edit", "HEAD")
 	w.soaked("app", 3)
 	w.until("the way back to other", w.soon(func() bool { return w.owners() == "other 1, other 1, other 1" }))
 	w.until("the end", w.is("other", 3, rollout.Done))

@@ -338,7 +338,7 @@ func TestOutage(t *testing.T) {
 					t.Errorf("%s: blocked without a way out: %s", path, u.Blocked)
 				}
 			}
-			w.git("-C", w.repo(), "revert", "--no-edit", "HEAD")
+			w.git("revert", "--no-edit", "HEAD")
 			w.rest()
 			for _, p := range w.plans() { // a namespace that the edit brought
 				for _, d := range p.Deletions {

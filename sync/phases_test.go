@@ -209,7 +209,7 @@ func testBeforeDelete(t *testing.T, w *world) {
 	w.until("the end of the old one", func() bool { return w.value("data-1") == "" && w.get("dev-1/a", jobs, "drain-1") == nil })
 	w.soaked("store", 2)
 
-	w.git("-C", w.repo(), "rm", "-r", "--quiet", "services/store")
+	w.git("rm", "-r", "--quiet", "services/store")
 	w.commit()
 	w.until("the hook", drains("drain-2"))
 	for range 3 {

@@ -201,9 +201,10 @@ func (p *pass) takeSurvey(found surveyed) error {
 	if found.err != nil {
 		p.surveys.due[name] = p.r.At.Add(surveyRetry)
 		p.surveys.failures[name] = fmt.Errorf("cluster %s: survey: %w", name, found.err)
-		p.r.fail(p.surveys.failures[name])
+		p.r.went("survey of "+name, p.surveys.failures[name])
 		return nil
 	}
+	p.r.went("survey of "+name, nil)
 	inventory, err := p.tx.ClusterInventory(name)
 	if err != nil {
 		return err

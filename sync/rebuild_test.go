@@ -301,7 +301,7 @@ func lostWhileMoving(w *world) {
 	w.release()
 	w.until("other", w.is("other", 1, rollout.Done))
 	before := w.uids()
-	w.git("-C", w.repo(), "mv", "services/other", "services/renamed")
+	w.git("mv", "services/other", "services/renamed")
 	w.app("app", "1", "one")
 	w.write("services/renamed/app.yaml", "apiVersion: easy.example.com/v1\nkind: App\nmetadata: {name: other}\nspec:\n  image: registry.example.com/app:1\n  configs: [three, two]\n")
 	w.commit()
@@ -315,7 +315,7 @@ func lostWhileMoving(w *world) {
 		w.Errorf("plans %v, the old unit %v", plans, w.unit("other"))
 	}
 	// and once more, with an inventory
-	w.git("-C", w.repo(), "mv", "services/renamed", "services/again")
+	w.git("mv", "services/renamed", "services/again")
 	w.app("app", "1", "one", "two")
 	w.write("services/again/app.yaml", "apiVersion: easy.example.com/v1\nkind: App\nmetadata: {name: other}\nspec:\n  image: registry.example.com/app:1\n  configs: [three]\n")
 	w.commit()

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/swell-sh/swell/config"
@@ -52,9 +53,28 @@ type Record struct {
 	Next time.Time
 	// Err is set when the store could not be written. Nothing was done after.
 	Err error
+	// recovered is what Errors of earlier passes were about and is well again.
+	recovered []string
 }
 
+// lasting is an error that is over once the same thing goes well, and about names that thing.
+type lasting struct {
+	about string
+	error
+}
+
+func (l lasting) Unwrap() error { return l.error }
+
 func (r *Record) fail(err error) { r.Errors = append(r.Errors, err) }
+
+// went notes how something went that is tried again until it goes well.
+func (r *Record) went(about string, err error) {
+	if err == nil {
+		r.recovered = append(r.recovered, about)
+		return
+	}
+	r.fail(lasting{about, err})
+}
 
 func (r *Record) count(j *executor.Job) {
 	for action, n := range j.Objects {
@@ -65,7 +85,7 @@ func (r *Record) count(j *executor.Job) {
 	}
 }
 
-// add takes in the record of a later pass.
+// add takes in the record of a later pass. An error that was overcome there is none any more.
 func (r *Record) add(next Record) {
 	if r.At.IsZero() {
 		r.At = next.At
@@ -80,7 +100,7 @@ func (r *Record) add(next Record) {
 	r.Rendered += next.Rendered
 	r.Problems = append(r.Problems, next.Problems...)
 	r.Notes = append(r.Notes, next.Notes...)
-	r.Errors = append(r.Errors, next.Errors...)
+	r.Errors = append(slices.DeleteFunc(r.Errors, next.overcame), next.Errors...)
 	r.Actions = append(r.Actions, next.Actions...)
 	r.Drifts = append(r.Drifts, next.Drifts...)
 	r.Swept = append(r.Swept, next.Swept...)
@@ -91,6 +111,11 @@ func (r *Record) add(next Record) {
 		}
 		r.Objects[action] += n
 	}
+}
+
+func (r *Record) overcame(err error) bool {
+	var l lasting
+	return errors.As(err, &l) && slices.Contains(r.recovered, l.about)
 }
 
 // alarming are the kinds of transitions that somebody may want to look at.

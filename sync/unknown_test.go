@@ -75,7 +75,7 @@ func TestUnknownDeletesNothing(t *testing.T) {
 		{name: "a placement that matches nothing", change: func() {
 			w.write("services/swell.yaml", fmt.Sprintf("apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: all}\nspec: {tenant: %s, placement: {match: {labels: {site: nowhere}}}}\n", w.tenant))
 		}},
-		{name: "an empty repository", change: func() { w.git("-C", w.repo(), "rm", "--quiet", "-r", ".") }},
+		{name: "an empty repository", change: func() { w.git("rm", "--quiet", "-r", ".") }},
 		{name: "no units", change: func() {
 			w.must(os.RemoveAll(filepath.Join(w.repo(), "services")))
 			w.must(os.RemoveAll(filepath.Join(w.repo(), "more/third")))
@@ -85,8 +85,8 @@ func TestUnknownDeletesNothing(t *testing.T) {
 		{name: "a folder of units under a name that is not there", change: func() { repository("services, most") }},
 		{name: "Git is away", change: func() { w.must(os.Rename(w.repo(), w.repo()+"-away")) },
 			undo: func() { w.must(os.Rename(w.repo()+"-away", w.repo())) }, text: "git"},
-		{name: "the branch is deleted", change: func() { w.git("-C", w.repo(), "branch", "-m", "main", "other") },
-			undo: func() { w.git("-C", w.repo(), "branch", "-m", "other", "main") }, text: "main"},
+		{name: "the branch is deleted", change: func() { w.git("branch", "-m", "main", "other") },
+			undo: func() { w.git("branch", "-m", "other", "main") }, text: "main"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w.deletes()
@@ -119,7 +119,7 @@ func TestUnknownDeletesNothing(t *testing.T) {
 			if c.undo != nil {
 				c.undo()
 			} else {
-				w.git("-C", w.repo(), "revert", "--no-edit", "HEAD")
+				w.git("revert", "--no-edit", "HEAD")
 			}
 			w.until("the way back", func() bool {
 				for _, u := range w.daemon.State().Units {

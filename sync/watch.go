@@ -99,13 +99,16 @@ func (d *Daemon) drainSuspects(r *Record) map[string][]informer.Suspect {
 		if !errors.As(e.Err, &refused) || refused.Code != http.StatusUnauthorized { // new credentials may be there
 			d.sweeps.timetable.AskAfter(e.Cluster, r.At.Add(watchPause))
 		}
-		r.fail(fmt.Errorf("cluster %s: %w", e.Cluster, e.Err))
+		r.went(watching(e.Cluster), fmt.Errorf("cluster %s: %w", e.Cluster, e.Err))
 	}
 	for _, cluster := range found.Flooded {
 		d.sweeps.timetable.Ask(cluster)
 	}
 	return found.Suspects
 }
+
+// watching is what errors are about that are over once a cluster was swept as a whole.
+func watching(cluster string) string { return "watching " + cluster }
 
 // requestSweep has clusters swept where objects of kinds were applied that nobody
 // watches yet. What is asked about as a tenant's account is not watched: an

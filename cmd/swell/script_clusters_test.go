@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/swell-sh/swell/sync/serve"
+	"github.com/swell-sh/swell/sync/source/gittest"
 	"github.com/swell-sh/swell/sync/simulator"
 	"github.com/swell-sh/swell/sync/simulator/loopback"
 )
@@ -236,12 +237,14 @@ func commitAll(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: commit FOLDER MESSAGE...")
 	}
 	folder := ts.MkAbs(args[0])
-	git := func(args ...string) { ts.Check(ts.Exec("git", append([]string{"-C", folder}, args...)...)) }
 	if _, err := os.Stat(filepath.Join(folder, ".git")); err != nil {
-		git("init", "-q", "-b", "main")
+		ts.Check(gittest.Init(folder))
 	}
-	git("add", "--all")
-	git("commit", "-q", "-m", strings.Join(args[1:], " "))
+	if ts.Getenv("GIT_AUTHOR_DATE") != "" {
+		ts.Fatalf("commit: it is of now; for another date use exec git")
+	}
+	_, err := gittest.CommitAs(ts.Getenv("GIT_AUTHOR_NAME"), ts.Getenv("GIT_AUTHOR_EMAIL"), folder, strings.Join(args[1:], " "))
+	ts.Check(err)
 }
 
 // awaitAnswer waits until a daemon answers at a socket. A daemon locks its state before, so

@@ -125,6 +125,9 @@ LEVEL = warn
 ROOT_PATH = %[1]s/log
 [actions]
 ENABLED = false
+[git.config]
+gc.auto = 0
+maintenance.auto = false
 `, p.dir, port, source)
 }
 
