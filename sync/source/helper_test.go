@@ -10,6 +10,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -23,11 +24,14 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/go-git/go-git/v5/plumbing/object"
 	"go.uber.org/goleak"
 	"golang.org/x/crypto/ssh"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync/source/gittest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -80,27 +84,42 @@ func newClone(t testing.TB) *clone {
 	t.Helper()
 	root := t.TempDir()
 	c := &clone{t, filepath.Join(root, "work"), filepath.Join(root, "origin.git")}
-	makeRepository(t, c.origin, "\tbare = true\n")
-	makeRepository(t, filepath.Join(c.dir, ".git"), "\tbare = false\n[remote \"origin\"]\n\turl = "+c.origin+"\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n")
+	if err := errors.Join(gittest.InitBare(c.origin), gittest.InitFrom(c.dir, c.origin)); err != nil {
+		t.Fatal(err)
+	}
 	return c
 }
 
-// makeRepository writes what git init does, less the samples of hooks: the tests make some
-// hundred repositories, and a process each takes longer than many of them.
-func makeRepository(t testing.TB, dir, more string) {
-	t.Helper()
-	for _, folder := range []string{"objects/info", "objects/pack", "refs/heads", "refs/tags"} {
-		if err := os.MkdirAll(filepath.Join(dir, folder), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write(t, filepath.Join(dir, "HEAD"), "ref: refs/heads/main\n")
-	write(t, filepath.Join(dir, "config"), "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n"+more)
-}
+// writer and committer are those of each commit, at the times that gitEnv has.
+var (
+	writer    = object.Signature{Name: "Ann", Email: "ann@example.com", When: time.Unix(1700000000, 0).In(time.FixedZone("", 2*60*60))}
+	committer = object.Signature{Name: "Con", Email: "con@example.com", When: time.Unix(1700000100, 0).UTC()}
+)
 
 // commit writes files, name and content in turn, and commits what is there. An
 // empty content removes the file.
 func (c *clone) commit(files ...string) config.Commit {
+	c.Helper()
+	c.change(files)
+	hash, err := gittest.CommitBy(writer, committer, c.dir, messageOf(files))
+	if err != nil {
+		c.Fatal(err)
+	}
+	return config.Commit(hash)
+}
+
+// commitByGit is the same by the git program.
+func (c *clone) commitByGit(files ...string) config.Commit {
+	c.Helper()
+	c.change(files)
+	git(c, c.dir, "add", "-A")
+	git(c, c.dir, "commit", "-q", "--allow-empty", "-m", messageOf(files))
+	return c.head()
+}
+
+func messageOf(files []string) string { return "write " + strings.Join(files[:min(1, len(files))], "") }
+
+func (c *clone) change(files []string) {
 	c.Helper()
 	for i := 0; i < len(files); i += 2 {
 		path := filepath.Join(c.dir, files[i])
@@ -115,16 +134,16 @@ func (c *clone) commit(files ...string) config.Commit {
 			c.Fatal(err)
 		}
 	}
-	git(c, c.dir, "add", "-A")
-	git(c, c.dir, "commit", "-q", "--allow-empty", "-m", fmt.Sprintf("write %s", strings.Join(files[:min(1, len(files))], "")))
-	return c.head()
 }
 
 // push makes main of the origin what HEAD is here.
 func (c *clone) push() config.Commit {
 	c.Helper()
-	git(c, c.dir, "push", "-q", "--force", "origin", "HEAD:refs/heads/main")
-	return c.head()
+	head := c.head()
+	if err := gittest.Push(c.dir, string(head), c.origin); err != nil {
+		c.Fatal(err)
+	}
+	return head
 }
 
 // head is the commit of HEAD, read from its file where that says it.

@@ -8,6 +8,7 @@ package gittest
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -42,14 +43,20 @@ func layOut(dir, more string) error {
 	)
 }
 
-// Commit commits, as Ada, all that is in a working copy, and also where nothing changed. It returns the
-// hash of the commit. A file that became a folder is an error: go-git cannot add that.
+// Commit commits, as Ada, all that is in a working copy, and also where nothing changed. It
+// returns the hash of the commit. A file that became a folder is an error: go-git cannot add that.
 func Commit(dir, message string) (string, error) {
 	return CommitAs("Ada", "ada@example.com", dir, message)
 }
 
-// CommitAs is Commit by an author of one's own.
+// CommitAs is [Commit] by an author of one's own.
 func CommitAs(name, email, dir, message string) (string, error) {
+	by := object.Signature{Name: name, Email: email, When: time.Now()}
+	return CommitBy(by, by, dir, message)
+}
+
+// CommitBy is [Commit] with all that a commit says of its people.
+func CommitBy(author, committer object.Signature, dir, message string) (string, error) {
 	repo, err := git.PlainOpen(dir)
 	if err != nil {
 		return "", err
@@ -61,9 +68,35 @@ func CommitAs(name, email, dir, message string) (string, error) {
 	if err := work.AddWithOptions(&git.AddOptions{All: true}); err != nil {
 		return "", err
 	}
-	by := &object.Signature{Name: name, Email: email, When: time.Now()}
-	hash, err := work.Commit(message, &git.CommitOptions{Author: by, Committer: by, AllowEmptyCommits: true})
+	hash, err := work.Commit(message, &git.CommitOptions{Author: &author, Committer: &committer, AllowEmptyCommits: true})
 	return hash.String(), err
+}
+
+// Push makes main of a repository a commit of a working copy, whatever it was. The objects are
+// there as in the working copy, loose or packed.
+func Push(dir, hash, origin string) error {
+	from, to := filepath.Join(dir, ".git/objects"), filepath.Join(origin, "objects")
+	err := filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, strings.TrimPrefix(path, from))
+		if entry.IsDir() {
+			return os.MkdirAll(target, 0o755)
+		}
+		if _, err := os.Stat(target); err == nil {
+			return nil
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(target, content, 0o444)
+	})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(origin, "refs/heads/main"), []byte(hash+"\n"), 0o644)
 }
 
 // Run runs the git program in a folder, apart from what the user has set up for it, and returns
