@@ -53,11 +53,11 @@ type Record struct {
 	Next time.Time
 	// Err is set when the store could not be written. Nothing was done after.
 	Err error
-	// recovered is what Errors of earlier passes were about and is well again.
-	recovered []string
+	// tried is what was tried again in this pass: how it went before does not count any more.
+	tried []string
 }
 
-// lasting is an error that is over once the same thing goes well, and about names that thing.
+// lasting is an error of something that is tried until it goes well, and about names that thing.
 type lasting struct {
 	about string
 	error
@@ -69,11 +69,10 @@ func (r *Record) fail(err error) { r.Errors = append(r.Errors, err) }
 
 // went notes how something went that is tried again until it goes well.
 func (r *Record) went(about string, err error) {
-	if err == nil {
-		r.recovered = append(r.recovered, about)
-		return
+	r.tried = append(r.tried, about)
+	if err != nil {
+		r.fail(lasting{about, err})
 	}
-	r.fail(lasting{about, err})
 }
 
 func (r *Record) count(j *executor.Job) {
@@ -85,7 +84,8 @@ func (r *Record) count(j *executor.Job) {
 	}
 }
 
-// add takes in the record of a later pass. An error that was overcome there is none any more.
+// add takes in the record of a later pass. Of what was tried again there, only the last
+// try counts.
 func (r *Record) add(next Record) {
 	if r.At.IsZero() {
 		r.At = next.At
@@ -100,7 +100,7 @@ func (r *Record) add(next Record) {
 	r.Rendered += next.Rendered
 	r.Problems = append(r.Problems, next.Problems...)
 	r.Notes = append(r.Notes, next.Notes...)
-	r.Errors = append(slices.DeleteFunc(r.Errors, next.overcame), next.Errors...)
+	r.Errors = append(slices.DeleteFunc(r.Errors, next.triedAgain), next.Errors...)
 	r.Actions = append(r.Actions, next.Actions...)
 	r.Drifts = append(r.Drifts, next.Drifts...)
 	r.Swept = append(r.Swept, next.Swept...)
@@ -113,9 +113,10 @@ func (r *Record) add(next Record) {
 	}
 }
 
-func (r *Record) overcame(err error) bool {
+// triedAgain says whether an earlier error is of something that this pass tried again.
+func (r *Record) triedAgain(err error) bool {
 	var l lasting
-	return errors.As(err, &l) && slices.Contains(r.recovered, l.about)
+	return errors.As(err, &l) && slices.Contains(r.tried, l.about)
 }
 
 // alarming are the kinds of transitions that somebody may want to look at.
