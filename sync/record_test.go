@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestErrorsOfSeveralPasses: of what is tried again the last try counts, and all else stays.
+// TestErrorsOfSeveralPasses: the last try counts where something is tried again, and all else stays.
 func TestErrorsOfSeveralPasses(t *testing.T) {
 	var all, next Record
 	all.fail(errors.New("a commit is refused"))

@@ -28,7 +28,8 @@ func InitBare(dir string) error { return layOut(dir, "\tbare = true\n") }
 
 // InitFrom makes a repository whose remote "origin" is another one.
 func InitFrom(dir, origin string) error {
-	return layOut(filepath.Join(dir, ".git"), "\tbare = false\n[remote \"origin\"]\n\turl = "+origin+"\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n")
+	remote := "[remote \"origin\"]\n\turl = " + origin + "\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n"
+	return layOut(filepath.Join(dir, ".git"), "\tbare = false\n"+remote)
 }
 
 func layOut(dir, more string) error {
