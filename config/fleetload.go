@@ -37,6 +37,7 @@ type Fleet struct {
 	// FleetHash changes when any document of the fleet changes.
 	FleetHash string
 
+	idle     []IdleReference      // that the fleet alone shows, see [Repository.Idle]
 	folders  map[string]*Tenant   // by their folders
 	rollouts []*document.Document // those of Rollouts, in the order in which they are written
 	source   string               // the hashes of all that it was read from; empty after a problem

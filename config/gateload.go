@@ -146,7 +146,10 @@ func (l *loader) checkAfter() {
 			in := &reading{Document: e.doc}
 			if _, there := rolloutOf[e.unit]; !there {
 				in.at(e.path...).problem(document.CodeReference, "%s: no such unit%s", document.Shorten(string(e.unit)), document.DidYouMean(string(e.unit), paths))
-			} else if circle := circleFrom(e.unit, next); circle != nil {
+				l.idleInUnits(e.doc, in.problems()...)
+				continue
+			}
+			if circle := circleFrom(e.unit, next); circle != nil {
 				in.at(e.path...).problem(document.CodeFleet, "units wait for each other: %s", joinUnits(circle))
 			}
 			l.problem(in.problems()...)

@@ -59,7 +59,8 @@ type Repository struct {
 	// there is one. Problems of single units are in [Unit.Problems].
 	Problems document.Problems
 
-	orphans sync.Map // what [Repository.Orphans] found, by unit
+	idle    []IdleReference // that match no unit, see [Repository.Idle]
+	orphans sync.Map        // what [Repository.Orphans] found, by unit
 	// roots are the folders of units, in the order of swell.yaml.
 	roots []*folder
 	bases *bases
@@ -282,6 +283,7 @@ func (l *loader) load(previous *Repository) {
 	}
 	l.repository.settle(previous)
 	l.checkAfter()
+	l.checkWhereUnits()
 }
 
 func (l *loader) layout() (layout, bool) {

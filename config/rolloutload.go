@@ -169,7 +169,7 @@ func (l *loader) checkWaves(docs []*document.Document) {
 				continue
 			}
 			if why := l.repository.WhyNoTarget(wave.Match); why != "" {
-				l.problem(doc.Problem(doc.Deepest("spec", "waves", i, "match"), document.CodeFleet, "spec.waves[%d].match: wave %q: %s", i, wave.Name, why))
+				l.idleInFleet(doc, doc.Problem(doc.Deepest("spec", "waves", i, "match"), document.CodeFleet, "spec.waves[%d].match: wave %q: %s", i, wave.Name, why))
 			}
 		}
 	}
@@ -186,7 +186,7 @@ func (l *loader) checkWaveTargets(doc *document.Document, wave *Wave, i int, lis
 		whole := len(wave.Match.Labels) == 0 && wave.Share == 0
 		switch why := l.repository.whyNoName(name); {
 		case why != "":
-			l.problem(doc.Problem(doc.Deepest(at...), document.CodeFleet, "%s: wave %q: %s", document.PathOf(at...), wave.Name, why))
+			l.idleInFleet(doc, doc.Problem(doc.Deepest(at...), document.CodeFleet, "%s: wave %q: %s", document.PathOf(at...), wave.Name, why))
 		case twice:
 			l.problem(doc.Problem(doc.Deepest(at...), document.CodeFleet, "%s: never reached: %s is in %s already", document.PathOf(at...), name, document.PathOf("spec", "waves", first, "targets")))
 		case whole:

@@ -17,6 +17,8 @@ type Where struct {
 	Units   []UnitPath   // or folders of them
 	Tenants []string
 	Waves   []string
+
+	optional bool // it may match nothing
 }
 
 // Place is a unit on a target, as far as a [Where] asks.

@@ -5,7 +5,9 @@ package config
 
 import (
 	"maps"
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/swell-sh/swell/config/document"
 )
@@ -14,17 +16,32 @@ import (
 type whereSpec struct {
 	Match                          matchSpec
 	Targets, Units, Tenants, Waves []string
+	Optional                       bool
 }
 
 func (r *reading) where(spec whereSpec) Where {
-	w := Where{Match: r.match(spec.Match, "spec", "where", "match"), Tenants: spec.Tenants, Waves: spec.Waves}
+	w := Where{Match: r.match(spec.Match, "spec", "where", "match"), Tenants: spec.Tenants, Waves: spec.Waves, optional: spec.Optional}
 	for _, name := range spec.Targets {
 		w.Targets = append(w.Targets, TargetName(name))
 	}
-	for _, path := range spec.Units {
-		w.Units = append(w.Units, UnitPath(path))
+	for i, path := range spec.Units {
+		clean := CleanUnitPath(path)
+		if clean == "" {
+			r.at("spec", "where", "units", i).problem(document.CodeType, "%q: want the path of a unit, or of a folder of units, from the root of the monorepo", document.Shorten(path))
+		}
+		w.Units = append(w.Units, clean)
 	}
 	return w
+}
+
+// CleanUnitPath is a path as units have it, where it is written with what can mean one thing
+// only: ./ or / before it, / after it. It is empty where it is none below the root.
+func CleanUnitPath(written string) UnitPath {
+	clean := path.Clean(strings.TrimLeft(written, "/"))
+	if written == "" || clean == "." || clean == ".." || strings.HasPrefix(clean, "../") {
+		return ""
+	}
+	return UnitPath(clean)
 }
 
 func (l *loader) loadMask(doc *document.Document) {
@@ -87,6 +104,9 @@ func (l *loader) checkWheres() {
 }
 
 func (l *loader) checkWhere(doc *document.Document, where *Where, waves map[string]bool) {
+	if where.optional {
+		return
+	}
 	in := &reading{Document: doc}
 	if why := l.repository.WhyNoTarget(where.Match); why != "" {
 		in.at("spec", "where", "match").problem(document.CodeFleet, "%s", why)
@@ -106,7 +126,56 @@ func (l *loader) checkWhere(doc *document.Document, where *Where, waves map[stri
 			in.at("spec", "where", "tenants", i).problem(document.CodeFleet, "%q: no such Tenant in the fleet%s", name, document.DidYouMean(name, slices.Collect(maps.Keys(tenants))))
 		}
 	}
-	l.problem(in.problems()...)
+	l.idleInFleet(doc, in.problems()...)
+}
+
+// checkWhereUnits finds units and folders that masks and windows name and that are not there,
+// and tenants that no unit has, where tenants are plain names.
+func (l *loader) checkWhereUnits() {
+	if len(l.repository.Masks)+len(l.repository.Windows) == 0 {
+		return
+	}
+	known := l.knownUnits()
+	for _, m := range l.repository.Masks {
+		l.checkWhereOfUnits(m.doc, &m.Where, known)
+	}
+	for _, w := range l.repository.Windows {
+		l.checkWhereOfUnits(w.doc, &w.Where, known)
+	}
+}
+
+// knownUnits are the paths of units and of the folders above them, and their tenants.
+type knownUnits struct{ paths, tenants map[string]bool }
+
+func (l *loader) knownUnits() knownUnits {
+	known := knownUnits{map[string]bool{}, map[string]bool{}}
+	for unit := range l.repository.Units() {
+		known.tenants[unit.Defaults.Tenant] = true
+		for at := string(unit.Path); at != "." && !known.paths[at]; at = path.Dir(at) {
+			known.paths[at] = true
+		}
+	}
+	return known
+}
+
+func (l *loader) checkWhereOfUnits(doc *document.Document, where *Where, known knownUnits) {
+	if where.optional {
+		return
+	}
+	in := &reading{Document: doc}
+	for i, name := range where.Units {
+		if name != "" && !known.paths[string(name)] { // an empty one has a problem already
+			in.at("spec", "where", "units", i).problem(document.CodeReference, "%q: no such unit, or folder of units%s",
+				document.Shorten(string(name)), document.DidYouMean(string(name), slices.Collect(maps.Keys(known.paths))))
+		}
+	}
+	for i, name := range where.Tenants {
+		if len(l.repository.Tenants) == 0 && !known.tenants[name] {
+			in.at("spec", "where", "tenants", i).problem(document.CodeReference, "%q: no unit has this tenant%s",
+				document.Shorten(name), document.DidYouMean(name, slices.Collect(maps.Keys(known.tenants))))
+		}
+	}
+	l.idleInUnits(doc, in.problems()...)
 }
 
 // releaseSpec is Release as it is written.

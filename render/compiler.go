@@ -41,6 +41,9 @@ type Compiler struct {
 	// policies, Checkers and checks; nil for none.
 	// It is set before the first snapshot, or to the repository of the one before.
 	Base *config.Repository
+	// Before is the tree of the commit before the first snapshot, where one was taken: what a
+	// document names may have gone since, see [Snapshot.Idle]. Nil: there was none.
+	Before config.Tree
 	// Checkers run the programs that judge texts. Nil: none can be run.
 	Checkers Checkers
 	// Charts render Helm charts. Nil: none can be rendered.
@@ -111,6 +114,9 @@ func (c *Compiler) Snapshot(commit config.Commit, tree config.Tree) *Snapshot {
 	repository := config.Load(tree, previous)
 	s := &Snapshot{Commit: commit, Repository: repository}
 	s.HealthRules, s.Problems = checkFleet(repository)
+	mistyped, idle := c.judgeIdle(repository)
+	s.Problems = append(s.Problems, mistyped...)
+	s.Idle = idle.Sorted()
 	s.Problems = append(s.Problems, c.checkFacts(repository)...)
 	rules := c.rulesOf(repository)
 	s.Problems = append(s.Problems, rules.policies.problems...)
@@ -131,7 +137,7 @@ func (c *Compiler) Snapshot(commit config.Commit, tree config.Tree) *Snapshot {
 	p.world.builds.Clear()
 	p.world.again.clear()
 	c.world = p.world
-	s.Notes = slices.Concat(rules.policies.notes, otherVersions(repository), p.world.idleCheckers()).Sorted()
+	s.Notes = slices.Concat(rules.policies.notes, otherVersions(repository), p.world.idleCheckers(), s.Idle).Sorted()
 	s.world, s.Units, s.Rendered = p.world, c.units, int(p.rendered.Load())
 	s.Problems = append(s.Problems, rules.problemsOfBase()...)
 	s.Problems = append(s.Problems, p.world.problems...)

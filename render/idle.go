@@ -215,3 +215,44 @@ func (w *world) typesOf(kindName string) (types []*schema.Type) {
 	}
 	return types
 }
+
+// judgeIdle judges names and selectors in documents of the fleet that match nothing. Who writes
+// or edits the document has a problem. Where it stands as it stood in the commit before, or in
+// what the change goes to, somebody took away what it matched: that holds nobody's change.
+func (c *Compiler) judgeIdle(r *config.Repository) (mistyped, gone document.Problems) {
+	before := c.treeBefore()
+	for _, idle := range r.Idle() {
+		if before != nil && idle.StoodIn(before) {
+			gone = append(gone, idle.Problem)
+		} else {
+			mistyped = append(mistyped, idle.Problem)
+		}
+	}
+	return mistyped, gone
+}
+
+// treeBefore is what the commit changes: nil when it is the first one.
+func (c *Compiler) treeBefore() config.Tree {
+	switch {
+	case c.Base != nil:
+		return c.Base.Tree
+	case c.world != nil:
+		return c.world.repository.Tree
+	}
+	return c.Before
+}
+
+// IdleAnew are those of [Snapshot.Idle] that base does not have: the change takes away what they
+// match.
+func (s *Snapshot) IdleAnew(base *Snapshot) (anew []string) {
+	before := map[string]bool{}
+	for _, p := range base.Idle {
+		before[p.File+": "+p.Message] = true
+	}
+	for _, p := range s.Idle {
+		if !before[p.File+": "+p.Message] {
+			anew = append(anew, p.String())
+		}
+	}
+	return anew
+}

@@ -31,6 +31,9 @@ type Snapshot struct {
 	Problems document.Problems
 	// Notes are about the fleet: they hold nothing.
 	Notes document.Problems
+	// Idle are those of Notes about names and selectors of the fleet's documents that match
+	// nothing any more, although nobody changed the documents.
+	Idle document.Problems
 	// Held is set when a problem is in a document that concerns the whole
 	// fleet. Nothing at all may be written from such a snapshot.
 	Held bool

@@ -44,6 +44,9 @@ func (d *Daemon) currentConditions() map[string]string {
 		now[short] = "not taken: " + strings.TrimPrefix(refused, short+": ")
 	}
 	if d.monorepo.snapshot != nil && !d.monorepo.snapshot.Held {
+		if idle := d.monorepo.snapshot.Idle; len(idle) > 0 {
+			now[store.AboutFleet] = "matches nothing in Git any more: " + someProblems(idle)
+		}
 		for _, unit := range d.monorepo.broken[:min(len(d.monorepo.broken), maxConditions)] {
 			if d.state.Units[unit.Path] == nil { // else its state says so
 				now["unit "+string(unit.Path)] = "not released yet: " + someProblems(unit.Problems)

@@ -55,6 +55,16 @@ func (m *monorepo) take(commit config.Commit, tree config.Tree, there *rollout.S
 	m.wanted = m.want(there)
 }
 
+// startFrom says which commit an earlier daemon took last. Where it cannot be read any more, the
+// newest one stands for it, so that a restart holds nothing that was in force.
+func (m *monorepo) startFrom(taken config.Commit, newest config.Tree) {
+	tree, err := m.tree(taken)
+	if err != nil {
+		tree = newest
+	}
+	m.compiler.Before = tree
+}
+
 // tree is what a commit has in the monorepo's folder.
 func (m *monorepo) tree(commit config.Commit) (config.Tree, error) {
 	tree, err := m.source.Tree(commit)

@@ -63,7 +63,7 @@ func (p *Planner) Forecast(ctx context.Context, s *store.Store, rev string) (*Fo
 	if _, err := fs.Stat(tree, "swell.yaml"); err != nil {
 		return nil, fmt.Errorf("%w: commit %s has no swell.yaml in %q", ErrNoCommit, commit.Short(), p.Path)
 	}
-	compiler := &render.Compiler{Cache: p.Cache, Version: p.Version, Checkers: p.Checkers, Charts: p.Charts}
+	compiler := &render.Compiler{Cache: p.Cache, Version: p.Version, Checkers: p.Checkers, Charts: p.Charts, Before: p.taken(s)}
 	snapshot := compiler.Snapshot(commit, tree)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -75,6 +75,20 @@ func (p *Planner) Forecast(ctx context.Context, s *store.Store, rev string) (*Fo
 	ends := time.Now().Add(foreseeFor)
 	f.run(func() bool { return ctx.Err() == nil && time.Now().Before(ends) })
 	return &f.Forecast, ctx.Err()
+}
+
+// taken is the tree of the commit that the daemon took last; nil where there is none, or none
+// that can be read.
+func (p *Planner) taken(s *store.Store) config.Tree {
+	brought, err := s.Brought()
+	if err != nil || brought.Commit == "" {
+		return nil
+	}
+	tree, err := p.tree(brought.Commit)
+	if err != nil {
+		return nil
+	}
+	return tree
 }
 
 // tree is what a commit has in the monorepo's folder.

@@ -31,7 +31,7 @@ func (p *repoFlags) baseOf(ctx context.Context, compiler *render.Compiler, base,
 	if since == "" {
 		return nil, nil
 	}
-	if earlier, err = p.snapshot(ctx, compiler, since); err != nil {
+	if earlier, err = p.accepted(ctx, compiler, since); err != nil {
 		return nil, fmt.Errorf("--changed-since: %w", err)
 	}
 	return earlier, nil

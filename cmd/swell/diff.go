@@ -161,7 +161,7 @@ type comparison struct {
 // compare renders both states. The error is that there is nothing to compare with.
 func (o *diffOptions) compare(cmd *cobra.Command, compiler *render.Compiler, from, to string) (*comparison, error) {
 	where := &o.where
-	base, err := where.snapshot(cmd.Context(), compiler, from)
+	base, err := where.accepted(cmd.Context(), compiler, from)
 	if err != nil {
 		return nil, err
 	}

@@ -269,7 +269,7 @@ func compareLive(cmd *cobra.Command, where *repoFlags, config configPath, name, 
 	if err != nil {
 		return nil, nil, err
 	}
-	head, err := where.snapshot(cmd.Context(), compiler, name)
+	head, err := where.accepted(cmd.Context(), compiler, name)
 	if err != nil {
 		done()
 		return nil, nil, err

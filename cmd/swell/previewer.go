@@ -282,8 +282,9 @@ func (p *previewer) snapshot(ctx context.Context, commit config.Commit) (*render
 	if err != nil {
 		return nil, err
 	}
-	p.compiler.Base, p.compiler.Checkers = nil, p.checkers(ctx, false)
-	p.base = p.compiler.Snapshot(commit, config.Sub(tree, p.settings.Repository.Path))
+	tree = config.Sub(tree, p.settings.Repository.Path)
+	p.compiler.Base, p.compiler.Before, p.compiler.Checkers = nil, tree, p.checkers(ctx, false)
+	p.base = p.compiler.Snapshot(commit, tree)
 	return p.base, nil
 }
 

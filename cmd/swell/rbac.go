@@ -71,7 +71,7 @@ Exit codes: 0 printed, 1 some units have problems and are left out, 2 not printe
 				return err
 			}
 			defer done()
-			snapshot, err := where.snapshot(cmd.Context(), compiler, where.argument(args, 0))
+			snapshot, err := where.accepted(cmd.Context(), compiler, where.argument(args, 0))
 			if err != nil {
 				return err
 			}

@@ -60,7 +60,7 @@ Exit codes: 0 rendered, 1 some of these units have problems, 2 nothing could be 
 				return err
 			}
 			defer done()
-			snapshot, err := where.snapshot(cmd.Context(), compiler, where.argument(args, 0))
+			snapshot, err := where.accepted(cmd.Context(), compiler, where.argument(args, 0))
 			if err != nil {
 				return err
 			}

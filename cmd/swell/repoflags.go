@@ -212,6 +212,17 @@ func (p *repoFlags) snapshot(ctx context.Context, compiler *render.Compiler, nam
 	return p.compile(ctx, compiler, commit, tree)
 }
 
+// accepted renders what name means as a commit that was taken: documents of its fleet that match
+// nothing any more are no problem of it, see [render.Snapshot.Idle].
+func (p *repoFlags) accepted(ctx context.Context, compiler *render.Compiler, name string) (*render.Snapshot, error) {
+	tree, commit, err := p.open(name)
+	if err != nil {
+		return nil, err
+	}
+	compiler.Before = tree
+	return p.compile(ctx, compiler, commit, tree)
+}
+
 // compile renders a tree. After an interruption, what programs would have said of it is
 // missing.
 func (p *repoFlags) compile(ctx context.Context, compiler *render.Compiler, commit config.Commit, tree config.Tree) (*render.Snapshot, error) {

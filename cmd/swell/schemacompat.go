@@ -108,7 +108,7 @@ type states struct {
 
 // compare renders two states of a monorepo; head is the last that the compiler renders.
 func (p *repoFlags) compare(ctx context.Context, compiler *render.Compiler, base, head string) (s states, err error) {
-	if s.base, err = p.snapshot(ctx, compiler, base); err != nil {
+	if s.base, err = p.accepted(ctx, compiler, base); err != nil {
 		return s, err
 	}
 	tree, commit, err := p.open(head)

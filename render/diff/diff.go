@@ -115,8 +115,16 @@ type Report struct {
 	// LeftOut are files and folders where units are that nothing comes of in head, as far as
 	// head has changed that or them; sorted.
 	LeftOut []config.LeftOut `json:"leftOut,omitempty"`
+	// Idle are names and selectors in documents of the fleet that match nothing any more in
+	// head, a line each; sorted.
+	Idle []string `json:"idle,omitempty"`
 	// Refused says why nothing at all is taken from head.
 	Refused string `json:"refused,omitempty"`
+}
+
+// IsNothing says that there is nothing to tell of units that were compared.
+func (r *Report) IsNothing() bool {
+	return len(r.Changes)+len(r.Kept)+len(r.Withheld)+len(r.Mended)+len(r.LeftOut)+len(r.Idle) == 0
 }
 
 // Kept is a unit that stays as it is, and why.
@@ -133,7 +141,7 @@ func (k Kept) Wholly() bool { return len(k.Targets) == 0 }
 // Compare tells what is different in head, and what the daemon makes of it. The
 // error is that the objects of a unit could not be had.
 func Compare(base, head *render.Snapshot, outlook Outlook) (*Report, error) {
-	report := &Report{Changes: []Change{}, LeftOut: head.LeftOutAnew(base)}
+	report := &Report{Changes: []Change{}, LeftOut: head.LeftOutAnew(base), Idle: head.IdleAnew(base)}
 	sorted := worthComparing(base, head)
 	parts := make([]Report, len(sorted))
 	outlook = outlook.oneAtATime()

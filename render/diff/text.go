@@ -80,6 +80,9 @@ func (r *Report) write(w io.Writer, most int) error {
 	for _, left := range r.LeftOut {
 		fmt.Fprintf(&b, "%s\n  left out: %s\n", document.Printable(left.Path), left.Why)
 	}
+	for _, line := range r.Idle {
+		fmt.Fprintf(&b, "%s\n  matches nothing in Git any more\n", document.Printable(line))
+	}
 	text := b.String()
 	if 0 < rest && rest < len(text) {
 		text = text[:rest] + "\n" + text[rest:]
@@ -123,6 +126,11 @@ func (r *Report) Summary() string {
 	}
 	if len(r.LeftOut) > 0 {
 		unknown += fmt.Sprintf("; %s left out", document.Count(len(r.LeftOut), "path"))
+	}
+	if n := len(r.Idle); n == 1 {
+		unknown += "; 1 rule of the fleet matches nothing in Git any more"
+	} else if n > 1 {
+		unknown += fmt.Sprintf("; %d rules of the fleet match nothing in Git any more", n)
 	}
 	if total == 0 {
 		return "no changes" + unknown

@@ -63,7 +63,7 @@ func (c *Change) Unmoved() *Change {
 // IsNothing says that there is nothing to tell: no object changes, and nothing is wrong.
 func (c *Change) IsNothing() bool {
 	verdict, _ := c.Verdict()
-	return verdict == Good && !c.BaseHeld && len(c.Rules) == 0 && (c.Report == nil || len(c.Report.Changes)+len(c.Report.Kept)+len(c.Report.Withheld)+len(c.Report.Mended)+len(c.Report.LeftOut) == 0) && (c.Impact == nil || len(c.impactLines()) == 0)
+	return verdict == Good && !c.BaseHeld && len(c.Rules) == 0 && (c.Report == nil || c.Report.IsNothing()) && (c.Impact == nil || len(c.impactLines()) == 0)
 }
 
 // Verdict is what a commit status says of a change.

@@ -14,7 +14,7 @@ import (
 type Condition struct {
 	// About is "git", or "commit " with a hash, "cluster " with a name, or "unit "
 	// with the path of one that was never released; or [AboutConfiguration],
-	// [AboutChange], [AboutClock], [AboutState], [AboutForge] or [AboutWebhooks].
+	// [AboutChange], [AboutClock], [AboutState], [AboutFleet], [AboutForge] or [AboutWebhooks].
 	About string    `json:"about"`
 	Since time.Time `json:"since"`
 	Text  string    `json:"text"` // one line
@@ -29,6 +29,10 @@ const AboutChange = "changed configuration"
 
 // AboutClock is about a clock that was set. It blocks nothing.
 const AboutClock = "clock"
+
+// AboutFleet is about names and selectors in documents of the fleet that match nothing any more.
+// It blocks nothing.
+const AboutFleet = "fleet"
 
 // AboutState is about writes to the state that were lost.
 const AboutState = "state"
@@ -45,7 +49,7 @@ const (
 
 // Blocks says whether anything is not applied, or not as it should be, because of it.
 func (c Condition) Blocks() bool {
-	return !slices.Contains([]string{AboutConfiguration, AboutClock, AboutForge, AboutWebhooks}, c.About)
+	return !slices.Contains([]string{AboutConfiguration, AboutClock, AboutFleet, AboutForge, AboutWebhooks}, c.About)
 }
 
 // AboutCluster is what a condition of a cluster is about.
