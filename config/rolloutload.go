@@ -169,7 +169,8 @@ func (l *loader) checkWaves(docs []*document.Document) {
 				continue
 			}
 			if why := l.repository.WhyNoTarget(wave.Match); why != "" {
-				l.idleInFleet(doc, doc.Problem(doc.Deepest("spec", "waves", i, "match"), document.CodeFleet, "spec.waves[%d].match: wave %q: %s", i, wave.Name, why))
+				l.idleInFleet(doc, doc.Problem(doc.Deepest("spec", "waves", i, "match"), document.CodeFleet,
+					"spec.waves[%d].match: wave %q: %s", i, wave.Name, why))
 			}
 		}
 	}

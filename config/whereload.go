@@ -20,7 +20,8 @@ type whereSpec struct {
 }
 
 func (r *reading) where(spec whereSpec) Where {
-	w := Where{Match: r.match(spec.Match, "spec", "where", "match"), Tenants: spec.Tenants, Waves: spec.Waves, optional: spec.Optional}
+	w := Where{Tenants: spec.Tenants, Waves: spec.Waves, optional: spec.Optional}
+	w.Match = r.match(spec.Match, "spec", "where", "match")
 	for _, name := range spec.Targets {
 		w.Targets = append(w.Targets, TargetName(name))
 	}
@@ -118,7 +119,8 @@ func (l *loader) checkWhere(doc *document.Document, where *Where, waves map[stri
 	}
 	for i, name := range where.Waves {
 		if !waves[name] {
-			in.at("spec", "where", "waves", i).problem(document.CodeFleet, "no rollout has a wave %s%s", document.Shorten(name), document.DidYouMean(name, slices.Collect(maps.Keys(waves))))
+			in.at("spec", "where", "waves", i).problem(document.CodeFleet, "no rollout has a wave %s%s",
+				document.Shorten(name), document.DidYouMean(name, slices.Collect(maps.Keys(waves))))
 		}
 	}
 	for i, name := range where.Tenants {
@@ -151,8 +153,8 @@ func (l *loader) knownUnits() knownUnits {
 	known := knownUnits{map[string]bool{}, map[string]bool{}}
 	for unit := range l.repository.Units() {
 		known.tenants[unit.Defaults.Tenant] = true
-		for at := string(unit.Path); at != "." && !known.paths[at]; at = path.Dir(at) {
-			known.paths[at] = true
+		for folder := string(unit.Path); folder != "." && !known.paths[folder]; folder = path.Dir(folder) {
+			known.paths[folder] = true
 		}
 	}
 	return known

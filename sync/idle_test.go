@@ -21,7 +21,8 @@ func TestAMaskOfAUnitThatLeft(t *testing.T) {
 
 func testAMaskOfAUnitThatLeft(t *testing.T, w *world) {
 	mask := func(units, reason string) {
-		w.write("fleet/mask.yaml", "apiVersion: swell.sh/v1\nkind: Mask\nmetadata: {name: old}\nspec: {reason: "+reason+", where: {units: ["+units+"]}}\n")
+		w.write("fleet/mask.yaml", "apiVersion: swell.sh/v1\nkind: Mask\nmetadata: {name: old}\n"+
+			"spec: {reason: "+reason+", where: {units: ["+units+"]}}\n")
 	}
 	w.app("old", "1")
 	mask("services/old/", "frozen")

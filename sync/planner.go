@@ -80,11 +80,11 @@ func (p *Planner) Forecast(ctx context.Context, s *store.Store, rev string) (*Fo
 // taken is the tree of the commit that the daemon took last; nil where there is none, or none
 // that can be read.
 func (p *Planner) taken(s *store.Store) config.Tree {
-	brought, err := s.Brought()
-	if err != nil || brought.Commit == "" {
+	last, err := s.Brought()
+	if err != nil || last.Commit == "" {
 		return nil
 	}
-	tree, err := p.tree(brought.Commit)
+	tree, err := p.tree(last.Commit)
 	if err != nil {
 		return nil
 	}

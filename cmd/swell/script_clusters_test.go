@@ -27,9 +27,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/swell-sh/swell/sync/serve"
-	"github.com/swell-sh/swell/sync/source/gittest"
 	"github.com/swell-sh/swell/sync/simulator"
 	"github.com/swell-sh/swell/sync/simulator/loopback"
+	"github.com/swell-sh/swell/sync/source/gittest"
 )
 
 // clusterCommands are commands of scripts that have simulated clusters.

@@ -138,7 +138,8 @@ func (c *Change) stays() *diff.Report {
 	if c.Report == nil || c.Report.Refused != "" {
 		return &diff.Report{}
 	}
-	return &diff.Report{Unknown: c.Report.Unknown, Mended: c.Report.Mended, Kept: c.Report.Kept, LeftOut: c.Report.LeftOut, Idle: c.Report.Idle}
+	r := c.Report
+	return &diff.Report{Unknown: r.Unknown, Mended: r.Mended, Kept: r.Kept, LeftOut: r.LeftOut, Idle: r.Idle}
 }
 
 // textOf are the lines that write writes.
