@@ -12,7 +12,7 @@ import (
 func TestCleanUnitPath(t *testing.T) {
 	for written, want := range map[string]config.UnitPath{
 		"services/shop/cart": "services/shop/cart", "services/shop/": "services/shop", "./services": "services",
-		"/services/shop": "services/shop",
+		"/services/shop":     "services/shop",
 		"//services//shop//": "services/shop", "services/./shop": "services/shop", "services/zed/../shop": "services/shop",
 		"": "", ".": "", "./": "", "/": "", "..": "", "../services": "", "services/../..": "",
 	} {
