@@ -44,6 +44,11 @@ func (r *reading) gate(spec *gateSpec, wave *Wave, path ...any) Gate {
 	if s := spec.Approval; s != nil {
 		count++
 		g.Approval = &ApprovalGate{By: s.By, Expires: between(s.Expires, defaultApproval, time.Minute, at, "approval", "expires")}
+		for i, name := range s.By {
+			if strings.TrimSpace(name) != name || name == "" {
+				at("%q: want the name of an operator", document.Shorten(name))("approval", "by", i)
+			}
+		}
 	}
 	if s := spec.Prometheus; s != nil {
 		count++
@@ -53,6 +58,8 @@ func (r *reading) gate(spec *gateSpec, wave *Wave, path ...any) Gate {
 		switch {
 		case s.AtMost == nil && s.AtLeast == nil:
 			at("want atMost, atLeast or both")("prometheus")
+		case s.AtMost != nil && s.AtLeast != nil && *s.AtMost < *s.AtLeast:
+			at("no number is at most %g and at least %g, so the gate never passes", *s.AtMost, *s.AtLeast)("prometheus", "atLeast")
 		case wave.Soak <= 0:
 			at("wave %q has no soak, so there is no time in which the query holds: write soak", wave.Name)("prometheus")
 		}
@@ -68,7 +75,7 @@ func (r *reading) gate(spec *gateSpec, wave *Wave, path ...any) Gate {
 		count++
 		g.HTTP = &HTTPGate{Endpoint: s.Endpoint, Path: s.Path, Start: s.At == "start",
 			Every:   between(s.Every, defaultEvery, time.Second, at, "http", "every"),
-			Timeout: between(s.Timeout, 0, 0, at, "http", "timeout")}
+			Timeout: between(s.Timeout, 0, time.Second, at, "http", "timeout")}
 		if s.At != "" && s.At != "start" && s.At != "end" {
 			at("want start or end, got %q", s.At)("http", "at")
 		}
@@ -81,8 +88,10 @@ func (r *reading) gate(spec *gateSpec, wave *Wave, path ...any) Gate {
 	}
 	if s := spec.After; s != nil {
 		count++
-		g.After = &AfterGate{Unit: UnitPath(s.Unit)}
-		gateText(s.Unit, at, "after", "unit")
+		g.After = &AfterGate{Unit: CleanUnitPath(s.Unit)}
+		if gateText(s.Unit, at, "after", "unit"); s.Unit != "" && g.After.Unit == "" {
+			at("%q: want the path of a unit, from the root of the monorepo", document.Shorten(s.Unit))("after", "unit")
+		}
 	}
 	if s := spec.Window; s != nil {
 		count++
@@ -99,7 +108,7 @@ func (r *reading) gate(spec *gateSpec, wave *Wave, path ...any) Gate {
 
 // gateText finds a text that is missing or has an unknown name in it.
 func gateText(text string, at func(string, ...any) func(...any), path ...any) {
-	if text == "" {
+	if strings.TrimSpace(text) == "" {
 		at("missing")(path...)
 	} else if name := unknownPlaceholder(text); name != "" {
 		at("%s: no such name, want one of %s", document.Shorten(name), fmt.Sprint(placeholders))(path...)
