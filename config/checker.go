@@ -23,6 +23,13 @@ type Checker struct {
 	// Schema is a file of the monorepo that the program judges by; mostly empty.
 	Schema string
 	From   []CheckedTexts
+	doc    *document.Document
+}
+
+// Idle is a reference to nothing in a field of From.
+func (c *Checker) Idle(item int, field, why string) IdleReference {
+	at := []any{"spec", "from", item, field}
+	return IdleReference{c.doc.Problem(c.doc.Deepest(at...), document.CodeReference, "%s: %s", document.PathOf(at...), why), c.doc}
 }
 
 // CheckedTexts are texts in the objects of one kind.
@@ -69,7 +76,7 @@ func (l *loader) loadChecker(doc *document.Document) {
 	}
 	in := readOwn(doc, &spec)
 	in.name("")
-	c := &Checker{Position: doc.Position(), Name: doc.Name, Program: spec.Program, Schema: spec.Schema}
+	c := &Checker{Position: doc.Position(), doc: doc, Name: doc.Name, Program: spec.Program, Schema: spec.Schema}
 	if !document.IsLabel(spec.Program) {
 		in.at("spec", "program").problem(document.CodeType, "want the name of a program, like nginx, got %q; the daemon's and your own configuration say what it runs", document.Shorten(spec.Program))
 	}

@@ -114,9 +114,9 @@ func (c *Compiler) Snapshot(commit config.Commit, tree config.Tree) *Snapshot {
 	repository := config.Load(tree, previous)
 	s := &Snapshot{Commit: commit, Repository: repository}
 	s.HealthRules, s.Problems = checkFleet(repository)
-	mistyped, idle := c.judgeIdle(repository)
+	before := c.treeBefore()
+	mistyped, gone := judgeIdle(repository.Idle(), before)
 	s.Problems = append(s.Problems, mistyped...)
-	s.Idle = idle.Sorted()
 	s.Problems = append(s.Problems, c.checkFacts(repository)...)
 	rules := c.rulesOf(repository)
 	s.Problems = append(s.Problems, rules.policies.problems...)
@@ -137,7 +137,10 @@ func (c *Compiler) Snapshot(commit config.Commit, tree config.Tree) *Snapshot {
 	p.world.builds.Clear()
 	p.world.again.clear()
 	c.world = p.world
-	s.Notes = slices.Concat(rules.policies.notes, otherVersions(repository), p.world.idleCheckers(), s.Idle).Sorted()
+	mistyped, goneKinds := judgeIdle(p.world.idleCheckers(), before)
+	s.Problems = append(s.Problems, mistyped...)
+	s.Idle = append(gone, goneKinds...).Sorted()
+	s.Notes = slices.Concat(rules.policies.notes, otherVersions(repository), s.Idle).Sorted()
 	s.world, s.Units, s.Rendered = p.world, c.units, int(p.rendered.Load())
 	s.Problems = append(s.Problems, rules.problemsOfBase()...)
 	s.Problems = append(s.Problems, p.world.problems...)

@@ -141,11 +141,11 @@ func (w *world) noField(r config.Reference) document.Problems {
 		Message: fmt.Sprintf("%s: %q: no %s can have this field%s", r.Place, document.Shorten(r.Field), document.Shorten(r.Kind), hint)}}
 }
 
-// idleCheckers are notes on Checkers that judge nothing, because there is no such kind or
-// no kind of that name has such a field.
-func (w *world) idleCheckers() (notes document.Problems) {
-	note := func(c *config.Checker, i int, format string, args ...any) {
-		notes = append(notes, document.Problem{Position: c.Position, Code: document.CodeReference, Message: fmt.Sprintf("spec.from[%d].%s, so nothing is judged", i, fmt.Sprintf(format, args...))})
+// idleCheckers are what Checkers name in vain: there is no such kind, or no kind of that name
+// has such a field.
+func (w *world) idleCheckers() (idle []config.IdleReference) {
+	note := func(c *config.Checker, i int, field, format string, args ...any) {
+		idle = append(idle, c.Idle(i, field, fmt.Sprintf(format, args...)+", so nothing is judged"))
 	}
 	if len(w.repository.Checkers) == 0 || w.hard.troubled() {
 		return nil
@@ -157,15 +157,15 @@ func (w *world) idleCheckers() (notes document.Problems) {
 			switch {
 			case slices.Contains(easy, texts.Kind):
 			case !slices.Contains(hard, texts.Kind):
-				note(c, i, "kind: %q: no such kind%s", document.Shorten(texts.Kind), document.DidYouMean(texts.Kind, slices.Concat(hard, easy)))
+				note(c, i, "kind", "%q: no such kind%s", document.Shorten(texts.Kind), document.DidYouMean(texts.Kind, slices.Concat(hard, easy)))
 			case len(texts.Path) > 0:
 				if hint, ok := reach(w.typesOf(texts.Kind), anyItem(texts.Path)); !ok {
-					note(c, i, "path: %q: no %s can have this field%s", document.Shorten(strings.Join(texts.Path, ".")), texts.Kind, hint)
+					note(c, i, "path", "%q: no %s can have this field%s", document.Shorten(strings.Join(texts.Path, ".")), texts.Kind, hint)
 				}
 			}
 		}
 	}
-	return notes
+	return idle
 }
 
 // easyNames are the kinds of easy specs.
@@ -217,11 +217,10 @@ func (w *world) typesOf(kindName string) (types []*schema.Type) {
 }
 
 // judgeIdle judges names and selectors in documents of the fleet that match nothing. Who writes
-// or edits the document has a problem. Where it stands as it stood in the commit before, or in
-// what the change goes to, somebody took away what it matched: that holds nobody's change.
-func (c *Compiler) judgeIdle(r *config.Repository) (mistyped, gone document.Problems) {
-	before := c.treeBefore()
-	for _, idle := range r.Idle() {
+// or edits the document has a problem. Where it stands as it stood before, somebody took away
+// what it matched: that holds nobody's change.
+func judgeIdle(references []config.IdleReference, before config.Tree) (mistyped, gone document.Problems) {
+	for _, idle := range references {
 		if before != nil && idle.StoodIn(before) {
 			gone = append(gone, idle.Problem)
 		} else {
@@ -231,7 +230,8 @@ func (c *Compiler) judgeIdle(r *config.Repository) (mistyped, gone document.Prob
 	return mistyped, gone
 }
 
-// treeBefore is what the commit changes: nil when it is the first one.
+// treeBefore is what the commit changes, which is that of the commit before or what the change
+// goes to; nil when it is the first one.
 func (c *Compiler) treeBefore() config.Tree {
 	switch {
 	case c.Base != nil:

@@ -10,6 +10,8 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/swell-sh/swell/config/document"
 )
 
 // TestVoidNames: a rule for an object that the unit had once held the unit. It is a
@@ -131,7 +133,8 @@ func TestVoidFields(t *testing.T) {
 	}
 }
 
-// TestIdleCheckers: a Checker that can judge nothing is noted, and holds nothing.
+// TestIdleCheckers: a Checker that can judge nothing is a problem of who writes it, and a note
+// after that. It holds nothing.
 func TestIdleCheckers(t *testing.T) {
 	files := judgedFiles()
 	delete(files, "policies/a.yaml")
@@ -152,19 +155,22 @@ spec:
 	files["any.json"] = &fstest.MapFile{Data: []byte("{}")}
 	c := &Compiler{}
 	s := snapshot(c, files)
-	var notes []string
-	for _, note := range s.Notes {
-		notes = append(notes, note.String())
+	texts := func(problems document.Problems) (texts []string) {
+		for _, p := range problems {
+			texts = append(texts, p.String())
+		}
+		return texts
 	}
 	want := []string{
-		`fleet/checkers.yaml:2:1: spec.from[0].kind: "Confgmap": no such kind, did you mean "ConfigMap"?, so nothing is judged`,
-		`fleet/checkers.yaml:2:1: spec.from[3].path: "spec.template.spec.container.*.args": no Deployment can have this field, did you mean "containers"?, so nothing is judged`,
+		`fleet/checkers.yaml:9:12: spec.from[0].kind: "Confgmap": no such kind, did you mean "ConfigMap"?, so nothing is judged`,
+		`fleet/checkers.yaml:12:30: spec.from[3].path: "spec.template.spec.container.*.args": no Deployment can have this field, did you mean "containers"?, so nothing is judged`,
 	}
-	if diff := cmp.Diff(want, notes); diff != "" {
-		t.Errorf("notes (-want +got):\n%s", diff)
+	if diff := cmp.Diff(want, texts(s.Problems)); diff != "" || s.Held || len(s.Notes) > 0 {
+		t.Errorf("held: %t, notes: %v, problems (-want +got):\n%s", s.Held, s.Notes, diff)
 	}
-	if len(s.Problems) > 0 {
-		t.Errorf("problems: %v", s.Problems)
+	s = snapshot(c, files)
+	if diff := cmp.Diff(want, texts(s.Notes)); diff != "" || len(s.Problems) > 0 {
+		t.Errorf("problems of the next commit: %v, notes (-want +got):\n%s", s.Problems, diff)
 	}
 	delete(files, "any.json")
 	if s := snapshot(c, files); !strings.Contains(s.Problems.String(), `"any.json": there is no such file`) {
