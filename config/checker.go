@@ -27,9 +27,8 @@ type Checker struct {
 }
 
 // Idle is a reference to nothing in a field of From.
-func (c *Checker) Idle(item int, field, why string) IdleReference {
-	at := []any{"spec", "from", item, field}
-	return IdleReference{c.doc.Problem(c.doc.Deepest(at...), document.CodeReference, "%s: %s", document.PathOf(at...), why), c.doc}
+func (c *Checker) Idle(item int, field, why, hint string) IdleReference {
+	return idleAt(c.doc, document.CodeReference, hint, why, "spec", "from", item, field)
 }
 
 // CheckedTexts are texts in the objects of one kind.

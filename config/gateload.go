@@ -154,8 +154,8 @@ func (l *loader) checkAfter() {
 		for _, e := range edges {
 			in := &reading{Document: e.doc}
 			if _, there := rolloutOf[e.unit]; !there {
-				in.at(e.path...).problem(document.CodeReference, "%s: no such unit%s", document.Shorten(string(e.unit)), document.DidYouMean(string(e.unit), paths))
-				l.idleInUnits(e.doc, in.problems()...)
+				why := document.Shorten(string(e.unit)) + ": no such unit"
+				l.idleInUnits(idleAt(e.doc, document.CodeReference, document.DidYouMean(string(e.unit), paths), why, e.path...))
 				continue
 			}
 			if circle := circleFrom(e.unit, next); circle != nil {

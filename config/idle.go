@@ -4,6 +4,9 @@
 package config
 
 import (
+	"errors"
+	"io/fs"
+
 	"go.yaml.in/yaml/v3"
 
 	"github.com/swell-sh/swell/config/document"
@@ -14,17 +17,27 @@ import (
 // has mistyped it. Where the document stands as it stood, what it matched has gone.
 type IdleReference struct {
 	document.Problem
-	doc *document.Document
+	// Hint is the end of the message for whoever wrote the name: what may have been meant.
+	Hint string
+	doc  *document.Document
+}
+
+// Mistyped is the problem of whoever wrote it.
+func (i *IdleReference) Mistyped() document.Problem {
+	p := i.Problem
+	p.Message += i.Hint
+	return p
 }
 
 // StoodIn says whether the document was in an earlier tree, in the same file and with the same
-// words. Where that tree cannot be read, it was not.
+// words. A file that cannot be read at the moment counts as one in which it was: a disk that
+// fails holds nothing back.
 func (i *IdleReference) StoodIn(before Tree) bool {
 	content, err := before.ReadFile(i.doc.File)
 	if err != nil {
-		return false
+		return !errors.Is(err, fs.ErrNotExist)
 	}
-	docs, _ := document.ReadDocuments(i.doc.File, content)
+	docs, _ := document.ReadDocuments(i.doc.File, content) // of an earlier commit, whose problems were told
 	for _, doc := range docs {
 		if doc.Kind == i.doc.Kind && doc.Name == i.doc.Name && saysTheSame(doc.Node, i.doc.Node) {
 			return true
@@ -33,10 +46,20 @@ func (i *IdleReference) StoodIn(before Tree) bool {
 	return false
 }
 
-// saysTheSame compares what two nodes say, and not where and how they are written.
+// saysTheSame compares what two nodes say, and not where, how and in which order of keys they are
+// written.
 func saysTheSame(a, b *yaml.Node) bool {
 	if a.Kind != b.Kind || a.Tag != b.Tag || a.Value != b.Value || len(a.Content) != len(b.Content) {
 		return false
+	}
+	if a.Kind == yaml.MappingNode {
+		for i := 0; i+1 < len(a.Content); i += 2 {
+			other := document.Lookup(b, a.Content[i].Value)
+			if other == nil || !saysTheSame(a.Content[i+1], other) {
+				return false
+			}
+		}
+		return true
 	}
 	for i := range a.Content {
 		if !saysTheSame(a.Content[i], b.Content[i]) {
@@ -51,16 +74,19 @@ func (r *Repository) Idle() []IdleReference {
 	return append(r.Fleet.idle[:len(r.Fleet.idle):len(r.Fleet.idle)], r.idle...)
 }
 
+// idleAt is a reference on a path of a document. hint may be empty.
+func idleAt(doc *document.Document, code document.Code, hint, why string, path ...any) IdleReference {
+	in := &reading{Document: doc}
+	in.at(path...).problem(code, "%s", why)
+	return IdleReference{Problem: in.problems()[0], Hint: hint, doc: doc}
+}
+
 // idleInFleet notes what was found to match nothing of the fleet.
-func (l *loader) idleInFleet(doc *document.Document, problems ...document.Problem) {
-	for _, p := range problems {
-		l.repository.Fleet.idle = append(l.repository.Fleet.idle, IdleReference{p, doc})
-	}
+func (l *loader) idleInFleet(reference IdleReference) {
+	l.repository.Fleet.idle = append(l.repository.Fleet.idle, reference)
 }
 
 // idleInUnits notes what was found to match no unit.
-func (l *loader) idleInUnits(doc *document.Document, problems ...document.Problem) {
-	for _, p := range problems {
-		l.repository.idle = append(l.repository.idle, IdleReference{p, doc})
-	}
+func (l *loader) idleInUnits(reference IdleReference) {
+	l.repository.idle = append(l.repository.idle, reference)
 }

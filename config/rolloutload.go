@@ -169,8 +169,7 @@ func (l *loader) checkWaves(docs []*document.Document) {
 				continue
 			}
 			if why := l.repository.WhyNoTarget(wave.Match); why != "" {
-				l.idleInFleet(doc, doc.Problem(doc.Deepest("spec", "waves", i, "match"), document.CodeFleet,
-					"spec.waves[%d].match: wave %q: %s", i, wave.Name, why))
+				l.idleInFleet(idleAt(doc, document.CodeFleet, "", fmt.Sprintf("wave %q: %s", wave.Name, why), "spec", "waves", i, "match"))
 			}
 		}
 	}
@@ -185,9 +184,9 @@ func (l *loader) checkWaveTargets(doc *document.Document, wave *Wave, i int, lis
 			first, twice = listed[TargetName(name.Cluster())]
 		}
 		whole := len(wave.Match.Labels) == 0 && wave.Share == 0
-		switch why := l.repository.whyNoName(name); {
+		switch why, hint := l.repository.whyNoName(name); {
 		case why != "":
-			l.idleInFleet(doc, doc.Problem(doc.Deepest(at...), document.CodeFleet, "%s: wave %q: %s", document.PathOf(at...), wave.Name, why))
+			l.idleInFleet(idleAt(doc, document.CodeFleet, hint, fmt.Sprintf("wave %q: %s", wave.Name, why), at...))
 		case twice:
 			l.problem(doc.Problem(doc.Deepest(at...), document.CodeFleet, "%s: never reached: %s is in %s already", document.PathOf(at...), name, document.PathOf("spec", "waves", first, "targets")))
 		case whole:
@@ -197,8 +196,8 @@ func (l *loader) checkWaveTargets(doc *document.Document, wave *Wave, i int, lis
 }
 
 // whyNoName says that no target and no cluster of the fleet has the name; empty when one
-// has.
-func (r *Repository) whyNoName(name TargetName) string {
+// has. hint is the end of a message for whoever wrote it.
+func (r *Repository) whyNoName(name TargetName) (why, hint string) {
 	known := map[string]bool{}
 	for _, c := range r.Clusters {
 		for _, target := range slices.Concat(c.Targets(false), c.Targets(true)) {
@@ -206,7 +205,7 @@ func (r *Repository) whyNoName(name TargetName) string {
 		}
 	}
 	if known[string(name)] {
-		return ""
+		return "", ""
 	}
-	return fmt.Sprintf("the fleet has no target or cluster %s%s", document.Shorten(string(name)), document.DidYouMean(string(name), slices.Collect(maps.Keys(known))))
+	return "the fleet has no target or cluster " + document.Shorten(string(name)), document.DidYouMean(string(name), slices.Collect(maps.Keys(known)))
 }

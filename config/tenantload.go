@@ -128,8 +128,8 @@ func (l *loader) checkTenants() {
 		t := tenants[doc.Name]
 		for i, name := range t.Clusters {
 			if !slices.Contains(clusters, name) {
-				l.idleInFleet(doc, doc.Problem(doc.Deepest("spec", "clusters", i), document.CodeFleet,
-					"spec.clusters[%d]: %q: no such Cluster in the fleet%s", i, document.Shorten(name), document.DidYouMean(name, clusters)))
+				l.idleInFleet(idleAt(doc, document.CodeFleet, document.DidYouMean(name, clusters),
+					fmt.Sprintf("%q: no such Cluster in the fleet", document.Shorten(name)), "spec", "clusters", i))
 			}
 		}
 		for i, folder := range t.Folders {

@@ -4,6 +4,7 @@
 package config
 
 import (
+	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -108,27 +109,27 @@ func (l *loader) checkWhere(doc *document.Document, where *Where, waves map[stri
 	if where.optional {
 		return
 	}
-	in := &reading{Document: doc}
 	if why := l.repository.WhyNoTarget(where.Match); why != "" {
-		in.at("spec", "where", "match").problem(document.CodeFleet, "%s", why)
+		l.idleInFleet(idleAt(doc, document.CodeFleet, "", why, "spec", "where", "match"))
 	}
 	for i, name := range where.Targets {
-		if why := l.repository.whyNoName(name); why != "" {
-			in.at("spec", "where", "targets", i).problem(document.CodeFleet, "%s", why)
+		if why, hint := l.repository.whyNoName(name); why != "" {
+			l.idleInFleet(idleAt(doc, document.CodeFleet, hint, why, "spec", "where", "targets", i))
 		}
 	}
 	for i, name := range where.Waves {
 		if !waves[name] {
-			in.at("spec", "where", "waves", i).problem(document.CodeFleet, "no rollout has a wave %s%s",
-				document.Shorten(name), document.DidYouMean(name, slices.Collect(maps.Keys(waves))))
+			hint := document.DidYouMean(name, slices.Collect(maps.Keys(waves)))
+			l.idleInFleet(idleAt(doc, document.CodeFleet, hint, "no rollout has a wave "+document.Shorten(name), "spec", "where", "waves", i))
 		}
 	}
 	for i, name := range where.Tenants {
 		if tenants := l.repository.Tenants; len(tenants) > 0 && tenants[name] == nil {
-			in.at("spec", "where", "tenants", i).problem(document.CodeFleet, "%q: no such Tenant in the fleet%s", name, document.DidYouMean(name, slices.Collect(maps.Keys(tenants))))
+			hint := document.DidYouMean(name, slices.Collect(maps.Keys(tenants)))
+			why := fmt.Sprintf("%q: no such Tenant in the fleet", document.Shorten(name))
+			l.idleInFleet(idleAt(doc, document.CodeFleet, hint, why, "spec", "where", "tenants", i))
 		}
 	}
-	l.idleInFleet(doc, in.problems()...)
 }
 
 // checkWhereUnits finds units and folders that masks and windows name and that are not there,
@@ -152,7 +153,9 @@ type knownUnits struct{ paths, tenants map[string]bool }
 func (l *loader) knownUnits() knownUnits {
 	known := knownUnits{map[string]bool{}, map[string]bool{}}
 	for unit := range l.repository.Units() {
-		known.tenants[unit.Defaults.Tenant] = true
+		if tenant := unit.Defaults.Tenant; tenant != "" {
+			known.tenants[tenant] = true
+		}
 		for folder := string(unit.Path); folder != "." && !known.paths[folder]; folder = path.Dir(folder) {
 			known.paths[folder] = true
 		}
@@ -164,20 +167,20 @@ func (l *loader) checkWhereOfUnits(doc *document.Document, where *Where, known k
 	if where.optional {
 		return
 	}
-	in := &reading{Document: doc}
 	for i, name := range where.Units {
 		if name != "" && !known.paths[string(name)] { // an empty one has a problem already
-			in.at("spec", "where", "units", i).problem(document.CodeReference, "%q: no such unit, or folder of units%s",
-				document.Shorten(string(name)), document.DidYouMean(string(name), slices.Collect(maps.Keys(known.paths))))
+			hint := document.DidYouMean(string(name), slices.Collect(maps.Keys(known.paths)))
+			why := fmt.Sprintf("%q: no such unit, or folder of units", document.Shorten(string(name)))
+			l.idleInUnits(idleAt(doc, document.CodeReference, hint, why, "spec", "where", "units", i))
 		}
 	}
 	for i, name := range where.Tenants {
 		if len(l.repository.Tenants) == 0 && !known.tenants[name] {
-			in.at("spec", "where", "tenants", i).problem(document.CodeReference, "%q: no unit has this tenant%s",
-				document.Shorten(name), document.DidYouMean(name, slices.Collect(maps.Keys(known.tenants))))
+			hint := document.DidYouMean(name, slices.Collect(maps.Keys(known.tenants)))
+			why := fmt.Sprintf("%q: no unit has this tenant", document.Shorten(name))
+			l.idleInUnits(idleAt(doc, document.CodeReference, hint, why, "spec", "where", "tenants", i))
 		}
 	}
-	l.idleInUnits(doc, in.problems()...)
 }
 
 // releaseSpec is Release as it is written.

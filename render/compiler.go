@@ -41,8 +41,9 @@ type Compiler struct {
 	// policies, Checkers and checks; nil for none.
 	// It is set before the first snapshot, or to the repository of the one before.
 	Base *config.Repository
-	// Before is the tree of the commit before the first snapshot, where one was taken: what a
-	// document names may have gone since, see [Snapshot.Idle]. Nil: there was none.
+	// Before is the tree of the commit before the first snapshot that is not held, where an earlier
+	// process took one: what a document names may have gone since, see [Snapshot.Idle]. Nil: there
+	// was none.
 	Before config.Tree
 	// Checkers run the programs that judge texts. Nil: none can be run.
 	Checkers Checkers
@@ -107,6 +108,16 @@ func (e *entry) result() *result {
 
 // Snapshot renders a commit.
 func (c *Compiler) Snapshot(commit config.Commit, tree config.Tree) *Snapshot {
+	return c.snapshot(commit, tree, c.treeBefore())
+}
+
+// Accepted is [Compiler.Snapshot] of a commit that was taken already, as that of a branch that a
+// change goes to: what its documents name in vain is no problem of it, see [Snapshot.Idle].
+func (c *Compiler) Accepted(commit config.Commit, tree config.Tree) *Snapshot {
+	return c.snapshot(commit, tree, tree)
+}
+
+func (c *Compiler) snapshot(commit config.Commit, tree, before config.Tree) *Snapshot {
 	var previous *config.Repository
 	if c.world != nil {
 		previous = c.world.repository
@@ -114,7 +125,6 @@ func (c *Compiler) Snapshot(commit config.Commit, tree config.Tree) *Snapshot {
 	repository := config.Load(tree, previous)
 	s := &Snapshot{Commit: commit, Repository: repository}
 	s.HealthRules, s.Problems = checkFleet(repository)
-	before := c.treeBefore()
 	mistyped, gone := judgeIdle(repository.Idle(), before)
 	s.Problems = append(s.Problems, mistyped...)
 	s.Problems = append(s.Problems, c.checkFacts(repository)...)

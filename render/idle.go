@@ -144,9 +144,6 @@ func (w *world) noField(r config.Reference) document.Problems {
 // idleCheckers are what Checkers name in vain: there is no such kind, or no kind of that name
 // has such a field.
 func (w *world) idleCheckers() (idle []config.IdleReference) {
-	note := func(c *config.Checker, i int, field, format string, args ...any) {
-		idle = append(idle, c.Idle(i, field, fmt.Sprintf(format, args...)+", so nothing is judged"))
-	}
 	if len(w.repository.Checkers) == 0 || w.hard.troubled() {
 		return nil
 	}
@@ -157,10 +154,12 @@ func (w *world) idleCheckers() (idle []config.IdleReference) {
 			switch {
 			case slices.Contains(easy, texts.Kind):
 			case !slices.Contains(hard, texts.Kind):
-				note(c, i, "kind", "%q: no such kind%s", document.Shorten(texts.Kind), document.DidYouMean(texts.Kind, slices.Concat(hard, easy)))
+				idle = append(idle, c.Idle(i, "kind", fmt.Sprintf("%q: no such kind, so nothing is judged", document.Shorten(texts.Kind)),
+					document.DidYouMean(texts.Kind, slices.Concat(hard, easy))))
 			case len(texts.Path) > 0:
 				if hint, ok := reach(w.typesOf(texts.Kind), anyItem(texts.Path)); !ok {
-					note(c, i, "path", "%q: no %s can have this field%s", document.Shorten(strings.Join(texts.Path, ".")), texts.Kind, hint)
+					why := fmt.Sprintf("%q: no %s can have this field, so nothing is judged", document.Shorten(strings.Join(texts.Path, ".")), texts.Kind)
+					idle = append(idle, c.Idle(i, "path", why, hint))
 				}
 			}
 		}
@@ -224,14 +223,14 @@ func judgeIdle(references []config.IdleReference, before config.Tree) (mistyped,
 		if before != nil && idle.StoodIn(before) {
 			gone = append(gone, idle.Problem)
 		} else {
-			mistyped = append(mistyped, idle.Problem)
+			mistyped = append(mistyped, idle.Mistyped())
 		}
 	}
 	return mistyped, gone
 }
 
-// treeBefore is what the commit changes, which is that of the commit before or what the change
-// goes to; nil when it is the first one.
+// treeBefore is what a commit changes: what the change goes to, or else the commit before; nil
+// when it is the first one.
 func (c *Compiler) treeBefore() config.Tree {
 	switch {
 	case c.Base != nil:
@@ -242,8 +241,8 @@ func (c *Compiler) treeBefore() config.Tree {
 	return c.Before
 }
 
-// IdleAnew are those of [Snapshot.Idle] that base does not have: the change takes away what they
-// match.
+// IdleAnew are those of [Snapshot.Idle] that base does not have, a line each: the change takes
+// away what they matched.
 func (s *Snapshot) IdleAnew(base *Snapshot) (anew []string) {
 	before := map[string]bool{}
 	for _, p := range base.Idle {

@@ -45,7 +45,7 @@ func (d *Daemon) currentConditions() map[string]string {
 	}
 	if d.monorepo.snapshot != nil && !d.monorepo.snapshot.Held {
 		if idle := d.monorepo.snapshot.Idle; len(idle) > 0 {
-			now[store.AboutFleet] = "matches nothing in Git any more: " + someProblems(idle)
+			now[store.AboutFleet] = "a document of the fleet names what Git does not have any more: " + someProblems(idle)
 		}
 		for _, unit := range d.monorepo.broken[:min(len(d.monorepo.broken), maxConditions)] {
 			if d.state.Units[unit.Path] == nil { // else its state says so

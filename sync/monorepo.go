@@ -6,6 +6,7 @@ package sync
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"reflect"
 
 	"github.com/swell-sh/swell/config"
@@ -59,6 +60,9 @@ func (m *monorepo) take(commit config.Commit, tree config.Tree, there *rollout.S
 // newest one stands for it, so that a restart holds nothing that was in force.
 func (m *monorepo) startFrom(taken config.Commit, newest config.Tree) {
 	tree, err := m.tree(taken)
+	if err == nil {
+		_, err = fs.Stat(tree, "swell.yaml") // the monorepo may have been in another folder
+	}
 	if err != nil {
 		tree = newest
 	}

@@ -63,7 +63,10 @@ func (p *Planner) Forecast(ctx context.Context, s *store.Store, rev string) (*Fo
 	if _, err := fs.Stat(tree, "swell.yaml"); err != nil {
 		return nil, fmt.Errorf("%w: commit %s has no swell.yaml in %q", ErrNoCommit, commit.Short(), p.Path)
 	}
-	compiler := &render.Compiler{Cache: p.Cache, Version: p.Version, Checkers: p.Checkers, Charts: p.Charts, Before: p.taken(s)}
+	compiler := &render.Compiler{Cache: p.Cache, Version: p.Version, Checkers: p.Checkers, Charts: p.Charts}
+	if compiler.Before, err = p.taken(s, tree); err != nil {
+		return nil, err
+	}
 	snapshot := compiler.Snapshot(commit, tree)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -77,18 +80,21 @@ func (p *Planner) Forecast(ctx context.Context, s *store.Store, rev string) (*Fo
 	return &f.Forecast, ctx.Err()
 }
 
-// taken is the tree of the commit that the daemon took last; nil where there is none, or none
-// that can be read.
-func (p *Planner) taken(s *store.Store) config.Tree {
+// taken is the tree of the commit that the daemon took last, as [monorepo.startFrom] has it; nil
+// where it took none.
+func (p *Planner) taken(s *store.Store, newest config.Tree) (config.Tree, error) {
 	last, err := s.Brought()
 	if err != nil || last.Commit == "" {
-		return nil
+		return nil, err
 	}
 	tree, err := p.tree(last.Commit)
-	if err != nil {
-		return nil
+	if err == nil {
+		_, err = fs.Stat(tree, "swell.yaml")
 	}
-	return tree
+	if err != nil {
+		return newest, nil
+	}
+	return tree, nil
 }
 
 // tree is what a commit has in the monorepo's folder.

@@ -61,8 +61,9 @@ Exit codes: 0 shown, 1 the unit has problems, 2 no such object or field.`,
 				return err
 			}
 			defer done()
-			snapshot, err := where.compile(cmd.Context(), compiler, commit, tree)
-			if err != nil {
+			snapshot := compiler.Accepted(commit, tree)
+			where.progress.end()
+			if err := cmd.Context().Err(); err != nil {
 				return err
 			}
 			if snapshot.Held {

@@ -283,8 +283,8 @@ func (p *previewer) snapshot(ctx context.Context, commit config.Commit) (*render
 		return nil, err
 	}
 	tree = config.Sub(tree, p.settings.Repository.Path)
-	p.compiler.Base, p.compiler.Before, p.compiler.Checkers = nil, tree, p.checkers(ctx, false)
-	p.base = p.compiler.Snapshot(commit, tree)
+	p.compiler.Base, p.compiler.Checkers = nil, p.checkers(ctx, false)
+	p.base = p.compiler.Accepted(commit, tree)
 	return p.base, nil
 }
 

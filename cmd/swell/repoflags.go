@@ -219,8 +219,9 @@ func (p *repoFlags) accepted(ctx context.Context, compiler *render.Compiler, nam
 	if err != nil {
 		return nil, err
 	}
-	compiler.Before = tree
-	return p.compile(ctx, compiler, commit, tree)
+	s := compiler.Accepted(commit, tree)
+	p.progress.end()
+	return s, ctx.Err()
 }
 
 // compile renders a tree. After an interruption, what programs would have said of it is

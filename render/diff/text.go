@@ -81,7 +81,7 @@ func (r *Report) write(w io.Writer, most int) error {
 		fmt.Fprintf(&b, "%s\n  left out: %s\n", document.Printable(left.Path), left.Why)
 	}
 	for _, line := range r.Idle {
-		fmt.Fprintf(&b, "%s\n  matches nothing in Git any more\n", document.Printable(line))
+		fmt.Fprintf(&b, "%s\n  it matched before the change\n", document.Printable(line))
 	}
 	text := b.String()
 	if 0 < rest && rest < len(text) {
@@ -128,9 +128,9 @@ func (r *Report) Summary() string {
 		unknown += fmt.Sprintf("; %s left out", document.Count(len(r.LeftOut), "path"))
 	}
 	if n := len(r.Idle); n == 1 {
-		unknown += "; 1 rule of the fleet matches nothing in Git any more"
+		unknown += "; 1 name in the fleet's documents matches nothing any more"
 	} else if n > 1 {
-		unknown += fmt.Sprintf("; %d rules of the fleet match nothing in Git any more", n)
+		unknown += fmt.Sprintf("; %d names in the fleet's documents match nothing any more", n)
 	}
 	if total == 0 {
 		return "no changes" + unknown
