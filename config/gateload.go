@@ -152,16 +152,14 @@ func (l *loader) checkAfter() {
 	next := func(path UnitPath) []*afterEdge { return waits[rolloutOf[path]] }
 	for _, edges := range waits {
 		for _, e := range edges {
-			in := &reading{Document: e.doc}
 			if _, there := rolloutOf[e.unit]; !there {
 				why := document.Shorten(string(e.unit)) + ": no such unit"
 				l.idleInUnits(idleAt(e.doc, document.CodeReference, document.DidYouMean(string(e.unit), paths), why, e.path...))
-				continue
-			}
-			if circle := circleFrom(e.unit, next); circle != nil {
+			} else if circle := circleFrom(e.unit, next); circle != nil {
+				in := &reading{Document: e.doc}
 				in.at(e.path...).problem(document.CodeFleet, "units wait for each other: %s", joinUnits(circle))
+				l.problem(in.problems()...)
 			}
-			l.problem(in.problems()...)
 		}
 	}
 }

@@ -6,6 +6,7 @@ package config
 import (
 	"errors"
 	"io/fs"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 
@@ -22,28 +23,37 @@ type IdleReference struct {
 	doc  *document.Document
 }
 
-// Mistyped is the problem of whoever wrote it.
-func (i *IdleReference) Mistyped() document.Problem {
-	p := i.Problem
-	p.Message += i.Hint
-	return p
+// JudgeIdle judges references by the commit before; nil: there is none. Who writes or edits the
+// document has a problem. Where it stands as it stood before, somebody took away what it matched:
+// that holds nobody's change.
+func JudgeIdle(references []IdleReference, before Tree) (mistyped, gone document.Problems) {
+	stood := map[*document.Document]bool{}
+	for _, r := range references {
+		if _, known := stood[r.doc]; !known {
+			stood[r.doc] = before != nil && stoodIn(r.doc, before)
+		}
+		if stood[r.doc] {
+			gone = append(gone, r.Problem)
+			continue
+		}
+		r.Message += r.Hint
+		mistyped = append(mistyped, r.Problem)
+	}
+	return mistyped, gone
 }
 
-// StoodIn says whether the document was in an earlier tree, in the same file and with the same
+// stoodIn says whether a document was in an earlier tree, in the same file and with the same
 // words. A file that cannot be read at the moment counts as one in which it was: a disk that
 // fails holds nothing back.
-func (i *IdleReference) StoodIn(before Tree) bool {
-	content, err := before.ReadFile(i.doc.File)
+func stoodIn(doc *document.Document, before Tree) bool {
+	content, err := before.ReadFile(doc.File)
 	if err != nil {
 		return !errors.Is(err, fs.ErrNotExist)
 	}
-	docs, _ := document.ReadDocuments(i.doc.File, content) // of an earlier commit, whose problems were told
-	for _, doc := range docs {
-		if doc.Kind == i.doc.Kind && doc.Name == i.doc.Name && saysTheSame(doc.Node, i.doc.Node) {
-			return true
-		}
-	}
-	return false
+	earlier, _ := document.ReadDocuments(doc.File, content) // whose problems were told
+	return slices.ContainsFunc(earlier, func(d *document.Document) bool {
+		return d.Kind == doc.Kind && d.Name == doc.Name && saysTheSame(d.Node, doc.Node)
+	})
 }
 
 // saysTheSame compares what two nodes say, and not where, how and in which order of keys they are
@@ -61,12 +71,7 @@ func saysTheSame(a, b *yaml.Node) bool {
 		}
 		return true
 	}
-	for i := range a.Content {
-		if !saysTheSame(a.Content[i], b.Content[i]) {
-			return false
-		}
-	}
-	return true
+	return slices.EqualFunc(a.Content, b.Content, saysTheSame)
 }
 
 // Idle are the references of the fleet's documents that match nothing.

@@ -5,10 +5,12 @@ package config
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/swell-sh/swell/config/document"
 )
@@ -97,18 +99,28 @@ func (l *loader) checkWheres() {
 			waves[r.Waves[i].Name] = true
 		}
 	}
-	for _, m := range l.repository.Masks {
-		l.checkWhere(m.doc, &m.Where, waves)
+	for doc, where := range l.protecting() {
+		l.checkWhere(doc, where, waves)
 	}
-	for _, w := range l.repository.Windows {
-		l.checkWhere(w.doc, &w.Where, waves)
+}
+
+// protecting are where the masks and windows are that have to match something.
+func (l *loader) protecting() iter.Seq2[*document.Document, *Where] {
+	return func(yield func(*document.Document, *Where) bool) {
+		for _, m := range l.repository.Masks {
+			if !m.Where.optional && !yield(m.doc, &m.Where) {
+				return
+			}
+		}
+		for _, w := range l.repository.Windows {
+			if !w.Where.optional && !yield(w.doc, &w.Where) {
+				return
+			}
+		}
 	}
 }
 
 func (l *loader) checkWhere(doc *document.Document, where *Where, waves map[string]bool) {
-	if where.optional {
-		return
-	}
 	if why := l.repository.WhyNoTarget(where.Match); why != "" {
 		l.idleInFleet(idleAt(doc, document.CodeFleet, "", why, "spec", "where", "match"))
 	}
@@ -135,15 +147,9 @@ func (l *loader) checkWhere(doc *document.Document, where *Where, waves map[stri
 // checkWhereUnits finds units and folders that masks and windows name and that are not there,
 // and tenants that no unit has, where tenants are plain names.
 func (l *loader) checkWhereUnits() {
-	if len(l.repository.Masks)+len(l.repository.Windows) == 0 {
-		return
-	}
-	known := l.knownUnits()
-	for _, m := range l.repository.Masks {
-		l.checkWhereOfUnits(m.doc, &m.Where, known)
-	}
-	for _, w := range l.repository.Windows {
-		l.checkWhereOfUnits(w.doc, &w.Where, known)
+	known := sync.OnceValue(l.knownUnits) // mostly nobody asks
+	for doc, where := range l.protecting() {
+		l.checkWhereOfUnits(doc, where, known)
 	}
 }
 
@@ -163,20 +169,20 @@ func (l *loader) knownUnits() knownUnits {
 	return known
 }
 
-func (l *loader) checkWhereOfUnits(doc *document.Document, where *Where, known knownUnits) {
-	if where.optional {
-		return
-	}
+func (l *loader) checkWhereOfUnits(doc *document.Document, where *Where, known func() knownUnits) {
 	for i, name := range where.Units {
-		if name != "" && !known.paths[string(name)] { // an empty one has a problem already
-			hint := document.DidYouMean(string(name), slices.Collect(maps.Keys(known.paths)))
+		if name != "" && !known().paths[string(name)] { // an empty one has a problem already
+			hint := document.DidYouMean(string(name), slices.Collect(maps.Keys(known().paths)))
 			why := fmt.Sprintf("%q: no such unit, or folder of units", document.Shorten(string(name)))
 			l.idleInUnits(idleAt(doc, document.CodeReference, hint, why, "spec", "where", "units", i))
 		}
 	}
+	if len(l.repository.Tenants) > 0 {
+		return // the fleet says who there is
+	}
 	for i, name := range where.Tenants {
-		if len(l.repository.Tenants) == 0 && !known.tenants[name] {
-			hint := document.DidYouMean(name, slices.Collect(maps.Keys(known.tenants)))
+		if !known().tenants[name] {
+			hint := document.DidYouMean(name, slices.Collect(maps.Keys(known().tenants)))
 			why := fmt.Sprintf("%q: no unit has this tenant", document.Shorten(name))
 			l.idleInUnits(idleAt(doc, document.CodeReference, hint, why, "spec", "where", "tenants", i))
 		}

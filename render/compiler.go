@@ -125,7 +125,7 @@ func (c *Compiler) snapshot(commit config.Commit, tree, before config.Tree) *Sna
 	repository := config.Load(tree, previous)
 	s := &Snapshot{Commit: commit, Repository: repository}
 	s.HealthRules, s.Problems = checkFleet(repository)
-	mistyped, gone := judgeIdle(repository.Idle(), before)
+	mistyped, gone := config.JudgeIdle(repository.Idle(), before)
 	s.Problems = append(s.Problems, mistyped...)
 	s.Problems = append(s.Problems, c.checkFacts(repository)...)
 	rules := c.rulesOf(repository)
@@ -147,7 +147,7 @@ func (c *Compiler) snapshot(commit config.Commit, tree, before config.Tree) *Sna
 	p.world.builds.Clear()
 	p.world.again.clear()
 	c.world = p.world
-	mistyped, goneKinds := judgeIdle(p.world.idleCheckers(), before)
+	mistyped, goneKinds := config.JudgeIdle(p.world.idleCheckers(), before)
 	s.Problems = append(s.Problems, mistyped...)
 	s.Idle = append(gone, goneKinds...).Sorted()
 	s.Notes = slices.Concat(rules.policies.notes, otherVersions(repository), s.Idle).Sorted()

@@ -215,20 +215,6 @@ func (w *world) typesOf(kindName string) (types []*schema.Type) {
 	return types
 }
 
-// judgeIdle judges names and selectors in documents of the fleet that match nothing. Who writes
-// or edits the document has a problem. Where it stands as it stood before, somebody took away
-// what it matched: that holds nobody's change.
-func judgeIdle(references []config.IdleReference, before config.Tree) (mistyped, gone document.Problems) {
-	for _, idle := range references {
-		if before != nil && idle.StoodIn(before) {
-			gone = append(gone, idle.Problem)
-		} else {
-			mistyped = append(mistyped, idle.Mistyped())
-		}
-	}
-	return mistyped, gone
-}
-
 // treeBefore is what a commit changes: what the change goes to, or else the commit before; nil
 // when it is the first one.
 func (c *Compiler) treeBefore() config.Tree {

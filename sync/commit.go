@@ -76,8 +76,8 @@ func (d *Daemon) takeStored(r *Record) (named bool) {
 
 // takeCommit renders a commit, and has it be the one that is wanted.
 func (d *Daemon) takeCommit(commit config.Commit, tree config.Tree, r *Record) (named bool) {
-	if d.monorepo.snapshot == nil && d.orders.stored.Commit != "" {
-		d.monorepo.startFrom(d.orders.stored.Commit, tree)
+	if d.monorepo.snapshot == nil {
+		d.monorepo.compiler.Before = lastTaken(d.orders.stored.Commit, tree, d.monorepo.tree)
 	}
 	r.Broken = d.setCommit(commit, tree)
 	s := d.monorepo.snapshot

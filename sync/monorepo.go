@@ -56,17 +56,21 @@ func (m *monorepo) take(commit config.Commit, tree config.Tree, there *rollout.S
 	m.wanted = m.want(there)
 }
 
-// startFrom says which commit an earlier daemon took last. Where it cannot be read any more, the
-// newest one stands for it, so that a restart holds nothing that was in force.
-func (m *monorepo) startFrom(taken config.Commit, newest config.Tree) {
-	tree, err := m.tree(taken)
+// lastTaken is what the commit has that a daemon took last; nil where it took none. Where that
+// cannot be read any more, the newest commit stands for it, so that a restart holds nothing that
+// was in force.
+func lastTaken(commit config.Commit, newest config.Tree, treeOf func(config.Commit) (config.Tree, error)) config.Tree {
+	if commit == "" {
+		return nil
+	}
+	tree, err := treeOf(commit)
 	if err == nil {
-		_, err = fs.Stat(tree, "swell.yaml") // the monorepo may have been in another folder
+		_, err = fs.Stat(tree, config.SettingsFile) // the monorepo may have been in another folder
 	}
 	if err != nil {
-		tree = newest
+		return newest
 	}
-	m.compiler.Before = tree
+	return tree
 }
 
 // tree is what a commit has in the monorepo's folder.

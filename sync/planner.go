@@ -63,10 +63,11 @@ func (p *Planner) Forecast(ctx context.Context, s *store.Store, rev string) (*Fo
 	if _, err := fs.Stat(tree, "swell.yaml"); err != nil {
 		return nil, fmt.Errorf("%w: commit %s has no swell.yaml in %q", ErrNoCommit, commit.Short(), p.Path)
 	}
-	compiler := &render.Compiler{Cache: p.Cache, Version: p.Version, Checkers: p.Checkers, Charts: p.Charts}
-	if compiler.Before, err = p.taken(s, tree); err != nil {
+	last, err := s.Brought()
+	if err != nil {
 		return nil, err
 	}
+	compiler := &render.Compiler{Cache: p.Cache, Version: p.Version, Checkers: p.Checkers, Charts: p.Charts, Before: lastTaken(last.Commit, tree, p.tree)}
 	snapshot := compiler.Snapshot(commit, tree)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -78,23 +79,6 @@ func (p *Planner) Forecast(ctx context.Context, s *store.Store, rev string) (*Fo
 	ends := time.Now().Add(foreseeFor)
 	f.run(func() bool { return ctx.Err() == nil && time.Now().Before(ends) })
 	return &f.Forecast, ctx.Err()
-}
-
-// taken is the tree of the commit that the daemon took last, as [monorepo.startFrom] has it; nil
-// where it took none.
-func (p *Planner) taken(s *store.Store, newest config.Tree) (config.Tree, error) {
-	last, err := s.Brought()
-	if err != nil || last.Commit == "" {
-		return nil, err
-	}
-	tree, err := p.tree(last.Commit)
-	if err == nil {
-		_, err = fs.Stat(tree, "swell.yaml")
-	}
-	if err != nil {
-		return newest, nil
-	}
-	return tree, nil
 }
 
 // tree is what a commit has in the monorepo's folder.
@@ -127,7 +111,7 @@ func (p *Planner) begin(s *store.Store, snapshot *render.Snapshot, compiler *ren
 	if f.wanted, err = p.wanted(s, snapshot, state, repository); err != nil || f.wanted.Refused() != "" {
 		return f, err
 	}
-	brought, err := s.Brought()
+	brought, err := s.Brought() // with the state: another commit may have been taken meanwhile
 	if err != nil {
 		return nil, err
 	}

@@ -61,9 +61,8 @@ Exit codes: 0 shown, 1 the unit has problems, 2 no such object or field.`,
 				return err
 			}
 			defer done()
-			snapshot := compiler.Accepted(commit, tree)
-			where.progress.end()
-			if err := cmd.Context().Err(); err != nil {
+			snapshot, err := where.compiled(cmd.Context(), compiler.Accepted(commit, tree))
+			if err != nil {
 				return err
 			}
 			if snapshot.Held {

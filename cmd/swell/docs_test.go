@@ -18,6 +18,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync/source/gittest"
 )
 
 // docsPage is README.md, or a page of docs.
@@ -282,12 +283,11 @@ func exampleRepository(t *testing.T) string {
 	if err := os.CopyFS(dir, os.DirFS("../../testdata/monorepo")); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "."}, {"-c", "user.name=Ada", "-c", "user.email=ada@example.com", "commit", "-qm", "The example"}} {
-		cmd := exec.Command("git", args...)
-		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("git %s: %v\n%s", args, err, out)
-		}
+	if err := gittest.Init(dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := gittest.Commit(dir, "The example"); err != nil {
+		t.Fatal(err)
 	}
 	return dir
 }

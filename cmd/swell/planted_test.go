@@ -10,11 +10,12 @@ import (
 	"io/fs"
 	"math/rand"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/swell-sh/swell/sync/source/gittest"
 )
 
 // planter writes monorepos with a value of its own in every place that may hold
@@ -555,12 +556,11 @@ func runPlanted(t *testing.T, seed int64, oneIn int, withDaemon bool) (run plant
 // plantedDaemon follows the head monorepo with a cluster that nobody reaches, and
 // looks into what the daemon writes and keeps.
 func plantedDaemon(t *testing.T, once func(), shown func(args ...string), look func(what, output string)) {
-	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "-A"}, {"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "one"}} {
-		cmd := exec.Command("git", args...)
-		cmd.Dir = "head"
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("git %v: %v %s", args, err, out)
-		}
+	if err := gittest.Init("head"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := gittest.CommitAs("a", "a@b", "head", "one"); err != nil {
+		t.Fatal(err)
 	}
 	config := "apiVersion: swell.sh/v1\nkind: Daemon\nmetadata: {name: x}\nspec: {repository: {url: ./head, branch: main}, state: state, clusters: [{name: c-1, kubeconfig: kubeconfig}]}\n"
 	kubeconfig := "apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [{name: a, context: {cluster: a, user: a}}]\nclusters: [{name: a, cluster: {server: \"http://127.0.0.1:1\"}}]\nusers: [{name: a, user: {}}]\n"

@@ -219,15 +219,17 @@ func (p *repoFlags) accepted(ctx context.Context, compiler *render.Compiler, nam
 	if err != nil {
 		return nil, err
 	}
-	s := compiler.Accepted(commit, tree)
-	p.progress.end()
-	return s, ctx.Err()
+	return p.compiled(ctx, compiler.Accepted(commit, tree))
 }
 
-// compile renders a tree. After an interruption, what programs would have said of it is
-// missing.
+// compile renders a tree.
 func (p *repoFlags) compile(ctx context.Context, compiler *render.Compiler, commit config.Commit, tree config.Tree) (*render.Snapshot, error) {
-	s := compiler.Snapshot(commit, tree)
+	return p.compiled(ctx, compiler.Snapshot(commit, tree))
+}
+
+// compiled is a snapshot that was just made. After an interruption, what programs would have
+// said of it is missing.
+func (p *repoFlags) compiled(ctx context.Context, s *render.Snapshot) (*render.Snapshot, error) {
 	p.progress.end()
 	return s, ctx.Err()
 }
