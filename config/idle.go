@@ -6,6 +6,7 @@ package config
 import (
 	"errors"
 	"io/fs"
+	"iter"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
@@ -23,23 +24,101 @@ type IdleReference struct {
 	doc  *document.Document
 }
 
-// JudgeIdle judges references by the commit before; nil: there is none. Who writes or edits the
+// Past is what a branch had before a commit.
+type Past struct {
+	// Taken is what it had when a commit of it was taken last, or what a change goes to; nil: there
+	// was none.
+	Taken Tree
+	// Since are the trees that it had between that and the commit, the newest first. Nil: there are
+	// none.
+	Since iter.Seq[Tree]
+}
+
+// JudgeIdle judges references by what was taken before; nil: nothing was. Who writes or edits the
 // document has a problem. Where it stands as it stood before, somebody took away what it matched:
 // that holds nobody's change.
-func JudgeIdle(references []IdleReference, before Tree) (mistyped, gone document.Problems) {
-	stood := map[*document.Document]bool{}
+func JudgeIdle(references []IdleReference, taken Tree) (mistyped, gone document.Problems) {
+	fresh, stood := sinceTaken(references, taken)
+	return mistypedIn(fresh), problemsOf(stood)
+}
+
+// JudgeIdle judges what [Repository.Idle] has as if each commit since the one taken before had
+// been taken alone: it does not count which of them were fetched together.
+func (r *Repository) JudgeIdle(past Past) (mistyped, gone document.Problems) {
+	fresh, stood := sinceTaken(r.Idle(), past.Taken)
+	written := map[*document.Document]*Repository{}
+	fresh = slices.DeleteFunc(fresh, func(reference IdleReference) bool {
+		then, known := written[reference.doc]
+		if !known {
+			then = r.whenWritten(reference.doc, past.Since)
+			written[reference.doc] = then
+		}
+		matched := then != nil && !then.isIdle(reference)
+		if matched {
+			stood = append(stood, reference)
+		}
+		return matched
+	})
+	return mistypedIn(fresh), problemsOf(stood)
+}
+
+// sinceTaken are the references whose documents got their words after a tree, and the others.
+func sinceTaken(references []IdleReference, taken Tree) (fresh, stood []IdleReference) {
+	known := map[*document.Document]bool{}
 	for _, r := range references {
-		if _, known := stood[r.doc]; !known {
-			stood[r.doc] = before != nil && stoodIn(r.doc, before)
+		if _, judged := known[r.doc]; !judged {
+			known[r.doc] = taken != nil && stoodIn(r.doc, taken)
 		}
-		if stood[r.doc] {
-			gone = append(gone, r.Problem)
-			continue
+		if known[r.doc] {
+			stood = append(stood, r)
+		} else {
+			fresh = append(fresh, r)
 		}
-		r.Message += r.Hint
-		mistyped = append(mistyped, r.Problem)
 	}
-	return mistyped, gone
+	return fresh, stood
+}
+
+func mistypedIn(references []IdleReference) (problems document.Problems) {
+	for _, r := range references {
+		r.Message += r.Hint
+		problems = append(problems, r.Problem)
+	}
+	return problems
+}
+
+func problemsOf(references []IdleReference) (problems document.Problems) {
+	for _, r := range references {
+		problems = append(problems, r.Problem)
+	}
+	return problems
+}
+
+// whenWritten is the repository as it was when a document got its words, in one of the trees
+// before, the newest first; nil where it got them in none of these, or the fleet had a problem.
+func (r *Repository) whenWritten(doc *document.Document, before iter.Seq[Tree]) *Repository {
+	var written Tree
+	if before != nil {
+		for tree := range before {
+			if !stoodIn(doc, tree) {
+				break
+			}
+			written = tree
+		}
+	}
+	if written == nil {
+		return nil
+	}
+	if then := Load(written, r); len(then.Problems) == 0 {
+		return then
+	}
+	return nil
+}
+
+// isIdle says whether a reference matched nothing here, too.
+func (r *Repository) isIdle(reference IdleReference) bool {
+	return slices.ContainsFunc(r.Idle(), func(known IdleReference) bool {
+		return known.File == reference.File && known.Message == reference.Message
+	})
 }
 
 // stoodIn says whether a document was in an earlier tree, in the same file and with the same

@@ -12,6 +12,7 @@ package render
 import (
 	"crypto/sha256"
 	"fmt"
+	"iter"
 	"maps"
 	"path"
 	"runtime"
@@ -45,6 +46,9 @@ type Compiler struct {
 	// process took one: what a document names may have gone since, see [Snapshot.Idle]. Nil: there
 	// was none.
 	Before config.Tree
+	// Between are the trees that the branch had between the commit before and that of the next
+	// snapshot, the newest first: commits may be fetched together. Nil: there are none.
+	Between iter.Seq[config.Tree]
 	// Checkers run the programs that judge texts. Nil: none can be run.
 	Checkers Checkers
 	// Charts render Helm charts. Nil: none can be rendered.
@@ -108,16 +112,16 @@ func (e *entry) result() *result {
 
 // Snapshot renders a commit.
 func (c *Compiler) Snapshot(commit config.Commit, tree config.Tree) *Snapshot {
-	return c.snapshot(commit, tree, c.treeBefore())
+	return c.snapshot(commit, tree, c.past())
 }
 
 // Accepted is [Compiler.Snapshot] of a commit that was taken already, as that of a branch that a
 // change goes to: what its documents name in vain is no problem of it, see [Snapshot.Idle].
 func (c *Compiler) Accepted(commit config.Commit, tree config.Tree) *Snapshot {
-	return c.snapshot(commit, tree, tree)
+	return c.snapshot(commit, tree, config.Past{Taken: tree})
 }
 
-func (c *Compiler) snapshot(commit config.Commit, tree, before config.Tree) *Snapshot {
+func (c *Compiler) snapshot(commit config.Commit, tree config.Tree, past config.Past) *Snapshot {
 	var previous *config.Repository
 	if c.world != nil {
 		previous = c.world.repository
@@ -125,7 +129,7 @@ func (c *Compiler) snapshot(commit config.Commit, tree, before config.Tree) *Sna
 	repository := config.Load(tree, previous)
 	s := &Snapshot{Commit: commit, Repository: repository}
 	s.HealthRules, s.Problems = checkFleet(repository)
-	mistyped, gone := config.JudgeIdle(repository.Idle(), before)
+	mistyped, gone := repository.JudgeIdle(past)
 	s.Problems = append(s.Problems, mistyped...)
 	s.Problems = append(s.Problems, c.checkFacts(repository)...)
 	rules := c.rulesOf(repository)
@@ -147,7 +151,7 @@ func (c *Compiler) snapshot(commit config.Commit, tree, before config.Tree) *Sna
 	p.world.builds.Clear()
 	p.world.again.clear()
 	c.world = p.world
-	mistyped, goneKinds := config.JudgeIdle(p.world.idleCheckers(), before)
+	mistyped, goneKinds := config.JudgeIdle(p.world.idleCheckers(), past.Taken)
 	s.Problems = append(s.Problems, mistyped...)
 	s.Idle = append(gone, goneKinds...).Sorted()
 	s.Notes = slices.Concat(rules.policies.notes, otherVersions(repository), s.Idle).Sorted()

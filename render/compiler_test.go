@@ -128,7 +128,7 @@ func incremental(t *rapid.T, original fstest.MapFS, names []string) {
 	kept.Snapshot("", config.Files(maps.Clone(files)))
 	for step := range rapid.IntRange(1, 8).Draw(t, "steps") {
 		change(t, files, names)
-		fresh := Compiler{Before: kept.treeBefore()} // both judge the same change
+		fresh := Compiler{Before: kept.past().Taken} // both judge the same change
 		incremental := kept.Snapshot("", config.Files(maps.Clone(files))).text()
 		cold := fresh.Snapshot("", config.Files(maps.Clone(files))).text()
 		if diff := cmp.Diff(cold, incremental); diff != "" {

@@ -215,16 +215,15 @@ func (w *world) typesOf(kindName string) (types []*schema.Type) {
 	return types
 }
 
-// treeBefore is what a commit changes: what the change goes to, or else the commit before; nil
-// when it is the first one.
-func (c *Compiler) treeBefore() config.Tree {
+// past is what a commit changes: what the change goes to, or else the commits before.
+func (c *Compiler) past() config.Past {
 	switch {
 	case c.Base != nil:
-		return c.Base.Tree
+		return config.Past{Taken: c.Base.Tree}
 	case c.world != nil:
-		return c.world.repository.Tree
+		return config.Past{Taken: c.world.repository.Tree, Since: c.Between}
 	}
-	return c.Before
+	return config.Past{Taken: c.Before, Since: c.Between}
 }
 
 // IdleAnew are those of [Snapshot.Idle] that base does not have, a line each: the change takes

@@ -14,9 +14,9 @@ import (
 
 // Source is where commits come from: a [source.Source].
 type Source interface {
+	Commits
 	// Fetch returns the newest commit of the branch, whose tree can be had after it.
 	Fetch(ctx context.Context) (config.Commit, error)
-	Tree(commit config.Commit) (config.Tree, error)
 	// Hurry ends a Fetch under way whose server does not get on.
 	Hurry()
 }

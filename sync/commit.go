@@ -77,7 +77,8 @@ func (d *Daemon) takeStored(r *Record) (named bool) {
 // takeCommit renders a commit, and has it be the one that is wanted.
 func (d *Daemon) takeCommit(commit config.Commit, tree config.Tree, r *Record) (named bool) {
 	if d.monorepo.snapshot == nil {
-		d.monorepo.compiler.Before = lastTaken(d.orders.stored.Commit, tree, d.monorepo.tree)
+		d.monorepo.accepted = d.orders.stored.Commit
+		d.monorepo.compiler.Before = d.monorepo.lastTaken(d.monorepo.accepted, tree)
 	}
 	r.Broken = d.setCommit(commit, tree)
 	s := d.monorepo.snapshot

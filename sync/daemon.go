@@ -140,7 +140,7 @@ func Open(options Options) (*Daemon, error) {
 	d.gates = gate.New(d.Endpoints, d.EndpointTransport, d.wake)
 	d.branch = &branch{source: d.Source, poll: d.Poll, wake: d.wake}
 	d.Patience = cmp.Or(d.Patience, executor.DefaultPatience)
-	d.monorepo = monorepo{source: d.Source, path: d.Path, compiler: &d.Compiler, allowEmpty: d.AllowEmpty,
+	d.monorepo = monorepo{history: history{d.Source, d.Path}, compiler: &d.Compiler, allowEmpty: d.AllowEmpty,
 		wanted: &rollout.Wanted{Held: "no commit yet"}, commits: map[config.Commit]*render.Commit{}}
 	var err error
 	if d.state, err = LoadState(options.Store); err != nil {

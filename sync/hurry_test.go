@@ -31,6 +31,8 @@ func (g *noGit) Hurry() {}
 
 func (g *noGit) Tree(config.Commit) (config.Tree, error) { return nil, errors.New("down") }
 
+func (g *noGit) Between(_, _ config.Commit) ([]config.Commit, error) { return nil, errors.New("down") }
+
 // TestRetryWhileGitIsDown: an order to retry has Git looked at at once. It ended all looks
 // at it when nothing else was due: with a state that knows no cluster yet, the daemon
 // slept for ever.

@@ -81,3 +81,40 @@ func (w *world) heldBy() string {
 	}
 	return ""
 }
+
+// TestCommitsFetchedTogether: a Mask is written, and the unit that it names leaves, both between
+// two looks at the branch. What counts is what each commit did, as if it had been seen alone. So
+// a name that was mistyped in one of them is a problem, and holds those after it.
+func TestCommitsFetchedTogether(t *testing.T) {
+	simulatedWith(t, func(w *world) { w.leaves = true }, testCommitsFetchedTogether)
+}
+
+func testCommitsFetchedTogether(t *testing.T, w *world) {
+	mask := func(unit string) {
+		w.write("fleet/"+unit+".yaml", "apiVersion: swell.sh/v1\nkind: Mask\nmetadata: {name: "+unit+"}\nspec: {reason: frozen, where: {units: [services/"+unit+"]}}\n")
+	}
+	w.app("old", "1")
+	w.commit()
+	w.until("the first release", w.is("app", 1, rollout.Done))
+
+	w.stop()
+	mask("old")
+	w.commit()
+	w.must(os.RemoveAll(filepath.Join(w.repo(), "services/old")))
+	w.commit()
+	w.app("app", "2", "one")
+	w.commit()
+	w.start()
+	w.until("the next release", w.is("app", 2, rollout.Done))
+	w.want("image", w.tag("dev-1/a", "old"), "1")
+
+	w.stop()
+	mask("odl")
+	w.commit()
+	w.app("app", "3", "one")
+	w.commit()
+	w.start()
+	const idle = `spec.where.units[0]: "services/odl": no such unit, or folder of units`
+	w.until("the refusal", func() bool { return strings.Contains(w.heldBy(), idle) })
+	w.want("image", w.tag("dev-1/a", "app"), "2")
+}

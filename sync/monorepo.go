@@ -6,7 +6,6 @@ package sync
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"reflect"
 
 	"github.com/swell-sh/swell/config"
@@ -19,9 +18,11 @@ import (
 // monorepo is what is known of the monorepo: its newest commit, what that wants, and a
 // few earlier commits. It is used by the pass only.
 type monorepo struct {
-	source   Source
-	path     string // of its folder in the repository
+	history
 	compiler *render.Compiler
+	// accepted is the last commit that did not hold the fleet, also of an earlier process; empty:
+	// there was none.
+	accepted config.Commit
 	// allowEmpty lets a commit without units remove all that there is.
 	allowEmpty bool
 
@@ -51,35 +52,12 @@ type monorepo struct {
 
 // take makes a commit the newest one. there is what was released before.
 func (m *monorepo) take(commit config.Commit, tree config.Tree, there *rollout.State) {
-	m.snapshot = m.compiler.Snapshot(commit, tree)
+	m.compiler.Between = m.between(m.accepted, commit)
+	if m.snapshot = m.compiler.Snapshot(commit, tree); !m.snapshot.Held {
+		m.accepted = commit
+	}
 	m.broken = ownership.Broken(m.snapshot)
 	m.wanted = m.want(there)
-}
-
-// lastTaken is what the commit has that a daemon took last; nil where it took none. Where that
-// cannot be read any more, the newest commit stands for it, so that a restart holds nothing that
-// was in force.
-func lastTaken(commit config.Commit, newest config.Tree, treeOf func(config.Commit) (config.Tree, error)) config.Tree {
-	if commit == "" {
-		return nil
-	}
-	tree, err := treeOf(commit)
-	if err == nil {
-		_, err = fs.Stat(tree, config.SettingsFile) // the monorepo may have been in another folder
-	}
-	if err != nil {
-		return newest
-	}
-	return tree
-}
-
-// tree is what a commit has in the monorepo's folder.
-func (m *monorepo) tree(commit config.Commit) (config.Tree, error) {
-	tree, err := m.source.Tree(commit)
-	if err != nil {
-		return nil, err
-	}
-	return config.Sub(tree, m.path), nil
 }
 
 // want is what the snapshot wants, in the words of package rollout. Units that

@@ -32,6 +32,10 @@ func (h hanging) Hurry() {}
 
 func (h hanging) Tree(config.Commit) (config.Tree, error) { return nil, errors.New("no commit") }
 
+func (h hanging) Between(_, _ config.Commit) ([]config.Commit, error) {
+	return nil, errors.New("no commit")
+}
+
 // TestAFetchThatHangsMakesNoPasses: while Git does not answer, the daemon sleeps
 // until it does, although it is time to look at the branch again.
 func TestAFetchThatHangsMakesNoPasses(t *testing.T) {

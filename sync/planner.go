@@ -24,7 +24,7 @@ import (
 type Planner struct {
 	// Resolve finds the commit of a revision; an empty one is the branch that is followed.
 	Resolve func(rev string) (config.Commit, error)
-	Tree    func(config.Commit) (config.Tree, error)
+	Commits Commits
 	// Authors is that of [Options].
 	Authors    func(from, to config.Commit) ([]string, error)
 	Operators  []config.Operator
@@ -43,7 +43,7 @@ type Planner struct {
 
 // Planner makes forecasts for what the daemon follows. resolve finds commits.
 func (d *Daemon) Planner(resolve func(rev string) (config.Commit, error)) *Planner {
-	return &Planner{Resolve: resolve, Tree: d.Source.Tree, Authors: d.Authors, Operators: d.Operators, Path: d.Path, Guard: d.guarded.limits, AllowEmpty: d.AllowEmpty,
+	return &Planner{Resolve: resolve, Commits: d.Source, Authors: d.Authors, Operators: d.Operators, Path: d.Path, Guard: d.guarded.limits, AllowEmpty: d.AllowEmpty,
 		Cache: d.Compiler.Cache, Version: d.Compiler.Version, Checkers: d.Compiler.Checkers, Charts: d.Compiler.Charts, Now: d.Now}
 }
 
@@ -56,7 +56,8 @@ func (p *Planner) Forecast(ctx context.Context, s *store.Store, rev string) (*Fo
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoCommit, err)
 	}
-	tree, err := p.tree(commit)
+	past := p.history()
+	tree, err := past.tree(commit)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoCommit, err)
 	}
@@ -67,7 +68,8 @@ func (p *Planner) Forecast(ctx context.Context, s *store.Store, rev string) (*Fo
 	if err != nil {
 		return nil, err
 	}
-	compiler := &render.Compiler{Cache: p.Cache, Version: p.Version, Checkers: p.Checkers, Charts: p.Charts, Before: lastTaken(last.Commit, tree, p.tree)}
+	compiler := &render.Compiler{Cache: p.Cache, Version: p.Version, Checkers: p.Checkers, Charts: p.Charts,
+		Before: past.lastTaken(last.Commit, tree), Between: past.between(last.Commit, commit)}
 	snapshot := compiler.Snapshot(commit, tree)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -81,14 +83,7 @@ func (p *Planner) Forecast(ctx context.Context, s *store.Store, rev string) (*Fo
 	return &f.Forecast, ctx.Err()
 }
 
-// tree is what a commit has in the monorepo's folder.
-func (p *Planner) tree(commit config.Commit) (config.Tree, error) {
-	tree, err := p.Tree(commit)
-	if err != nil {
-		return nil, err
-	}
-	return config.Sub(tree, p.Path), nil
-}
+func (p *Planner) history() history { return history{p.Commits, p.Path} }
 
 // begin reads the state.
 func (p *Planner) begin(s *store.Store, snapshot *render.Snapshot, compiler *render.Compiler) (*forecast, error) {
@@ -136,7 +131,7 @@ func (p *Planner) wanted(s *store.Store, snapshot *render.Snapshot, state *rollo
 	if why := refused(snapshot, repository); why != "" {
 		return &rollout.Wanted{Commit: snapshot.Commit, Held: why}, nil
 	}
-	w := plainly(snapshot, state, p.tree)
+	w := plainly(snapshot, state, p.history().tree)
 	w.AllowEmpty, w.Bounds = p.AllowEmpty, boundsOf(snapshot.Repository)
 	w.Order(standing.With(waiting))
 	return w, nil

@@ -126,7 +126,7 @@ func planners(settings *config.Daemon) func() (*sync.Planner, func(), error) {
 			_ = kept.Close() // nothing is lost with it
 			_ = src.Close()
 		}
-		return &sync.Planner{Resolve: revisions(src, settings.Repository.Branch), Tree: src.Tree, Authors: src.Authors, Operators: settings.API.Operators,
+		return &sync.Planner{Resolve: revisions(src, settings.Repository.Branch), Commits: src, Authors: src.Authors, Operators: settings.API.Operators,
 			Path: settings.Repository.Path, Guard: settings.Guard, Cache: kept, Version: buildID(), Now: time.Now}, done, nil
 	}
 }

@@ -197,6 +197,10 @@ func (s source) Tree(id config.Commit) (config.Tree, error) {
 	return s.process.world.git.treeOf(id)
 }
 
+func (s source) Between(from, to config.Commit) ([]config.Commit, error) {
+	return s.process.world.git.between(from, to)
+}
+
 // start starts the daemon on the state that is there.
 func (w *world) start() {
 	if w.process = w.run(w.disk); w.process != nil {

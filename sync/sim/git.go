@@ -230,6 +230,23 @@ func (g *git) treeOf(id config.Commit) (config.Tree, error) {
 	return c.tree, nil
 }
 
+// between is [sync.Commits.Between]. The branch is the commits in their order.
+func (g *git) between(from, to config.Commit) ([]config.Commit, error) {
+	if g.gone {
+		return nil, errGone
+	}
+	var way []config.Commit
+	for _, c := range slices.Backward(g.order) {
+		switch {
+		case c.id == from && len(way) > 0:
+			return way, nil
+		case c.id == to || len(way) > 0:
+			way = append(way, c.id)
+		}
+	}
+	return []config.Commit{to}, nil
+}
+
 func (g *git) files(c *commit) map[string]string {
 	files := maps.Clone(fixedFiles)
 	files["fleet/fleet.yaml"] = g.world.fleetFile(c)
