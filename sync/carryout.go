@@ -46,6 +46,9 @@ func (p *pass) jobOf(action rollout.Action) *executor.Job {
 	}
 	j := &executor.Job{Action: action, Cluster: action.Target.Cluster()}
 	barred, why := p.barred(j.Cluster)
+	if barred && why == nil && j.Kind == rollout.Check {
+		barred = !p.mayLook(j.Cluster)
+	}
 	switch {
 	case why != nil:
 		j.Ended(executor.Unreached(why), why.Error())

@@ -16,8 +16,8 @@ import (
 
 // At a masked place nothing is written. The planner plans nothing there; what follows
 // holds whatever it plans: no job that writes begins, those under way are cancelled, a
-// check deletes nothing, drift is only reported, and the Lease of a cluster that is masked
-// as a whole is not renewed.
+// check deletes nothing, drift is only reported, and the Lease of a cluster that is masked as a
+// whole is not renewed. Health is looked at as elsewhere.
 
 // masked says why nothing may be written at a place; empty when it may.
 func (d *Daemon) masked(at object.UnitTarget) string {

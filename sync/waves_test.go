@@ -96,6 +96,28 @@ func testMaskInMidWave(t *testing.T, w *world) {
 	w.want("what the canary runs", w.tag("dev-1/a", "app"), "1")
 }
 
+// TestHealthAtAMaskedPlace: who masked a cluster because the release made it ill sees when it is
+// well again, and the release goes on. Nothing is written there for it.
+func TestHealthAtAMaskedPlace(t *testing.T) { simulated(t, testHealthAtAMaskedPlace) }
+
+func testHealthAtAMaskedPlace(t *testing.T, w *world) {
+	w.release()
+	w.app("app", "broken")
+	w.commit()
+	w.until("the canary", func() bool { return w.tag("dev-1/a", "app") == "broken" && w.unit("app").Targets["dev-1/a"].Reason != "" })
+	w.give(order.Order{Verb: order.Mask, Scope: order.Scope{Target: "dev-1"}, Reason: "we look into it"})
+	w.pass()
+	w.auditOf("dev-1")
+	w.idle(time.Hour)
+	w.pods("dev-1/a", "app", true)
+	w.auditOf("dev-1") // that was not swell
+	w.until("the health", w.soon(func() bool { return w.unit("app").Targets["dev-1/a"].Health == rollout.HealthGood }))
+	w.until("the next wave", w.soon(func() bool { return w.tag("dev-2/c", "app") == "broken" }))
+	if texts := w.written("dev-1", ""); len(texts) > 0 {
+		t.Errorf("written to a masked cluster: %q", texts)
+	}
+}
+
 // TestRetire: a target is emptied, by approval, although the commit wants it, and filled
 // again when that is taken back.
 func TestRetire(t *testing.T) { simulated(t, testRetire) }

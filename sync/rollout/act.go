@@ -50,7 +50,8 @@ func (p *pass) act(u *Unit) {
 	for _, at := range u.list() {
 		name, t := at.name, at.Target
 		switch {
-		case t.Masked != "":
+		case t.Masked != "": // its health tells when the mask may end
+			p.check(u, name, t, w)
 		case p.write(u, name, t, w):
 		case p.correct(u, name, t):
 		default:
@@ -269,7 +270,7 @@ func (p *pass) check(u *Unit, name config.TargetName, t *Target, w waves) {
 		look = lookNever
 	}
 	keeps := p.keeps(u, name, t)
-	prune := t.Leftovers && t.applied() && keeps == ""
+	prune := t.Leftovers && t.applied() && t.Masked == "" && keeps == ""
 	if look == lookNever && p.state.notices.doubted[object.UnitTarget{Unit: u.Path, Target: name}] {
 		look = lookDoubt
 	}
@@ -277,7 +278,7 @@ func (p *pass) check(u *Unit, name config.TargetName, t *Target, w waves) {
 	if t.Health == HealthGood && t.Trouble == NoTrouble && look == lookNever && !prune {
 		return
 	}
-	if t.Health != HealthGood || look == lookOut || look == lookSoak {
+	if t.Masked == "" && (t.Health != HealthGood || look == lookOut || look == lookSoak) {
 		p.open(u, name)
 	}
 	due := p.checkDue(u, name, t, look, w.soaks)

@@ -98,7 +98,8 @@ func (s *State) placeOf(want *Wanted, target object.UnitTarget) config.Place {
 	return seen
 }
 
-// mask brings up to date which targets of the unit are masked.
+// mask brings up to date which targets of the unit are masked, and which of these were ill
+// before it, and still are.
 func (p *pass) mask(u *Unit) {
 	if w := p.want.Units[u.Path]; p.held == "" && u.changesTenant(w) {
 		u.Tenant = w.Tenant
@@ -106,8 +107,10 @@ func (p *pass) mask(u *Unit) {
 	}
 	for _, at := range u.list() {
 		name, t := at.name, at.Target
-		if text := p.bounds.mask(u.at(name, t), p.now); t.Masked != text {
-			t.Masked = text
+		text := p.bounds.mask(u.at(name, t), p.now)
+		ill := text != "" && t.isIll() && (t.Masked == "" || t.MaskedIll)
+		if t.Masked != text || t.MaskedIll != ill {
+			t.Masked, t.MaskedIll = text, ill
 			p.state.touch(u.Path)
 		}
 	}

@@ -256,6 +256,9 @@ type Target struct {
 	Objects int `json:"objects,omitempty"`
 	// Masked says why nothing may be written here; empty when it may.
 	Masked string `json:"masked,omitempty"`
+	// MaskedIll says that the release was here and not healthy when the mask came, and has not
+	// become healthy since.
+	MaskedIll bool `json:"maskedIll,omitempty"`
 	// Excused says that the waves go on without the target, which does not answer.
 	Excused bool `json:"excused,omitempty"`
 	// Owes says that its wave was passed without the target. When it is written at last,

@@ -70,7 +70,7 @@ func (y *tally) add(name config.TargetName, t *Target, removing bool) {
 	}
 	done := t.done()
 	switch {
-	case t.Masked != "" && !done && !t.wasIll():
+	case t.Masked != "" && !done && !t.MaskedIll:
 		y.masked = append(y.masked, name)
 		return
 	case t.Excused && !done:
@@ -105,9 +105,9 @@ func (y *tally) add(name config.TargetName, t *Target, removing bool) {
 	}
 }
 
-// wasIll says that the release was seen there, and not healthy, when the target was last looked
-// at: a mask that came after it excuses nothing. A target that is away is not judged.
-func (t *Target) wasIll() bool {
+// isIll says that the release was seen there, and not healthy, when the target was last looked
+// at. A target that is away is not judged.
+func (t *Target) isIll() bool {
 	isAway := !t.BlindSince.IsZero() || t.Trouble == TroubleUnreachable
 	return t.Touched && t.applied() && t.Health != HealthGood && !t.CheckedAt.IsZero() && !isAway
 }
@@ -513,7 +513,7 @@ func (u *Unit) why(names []config.TargetName) string {
 func (t *Target) why() string {
 	text := ""
 	switch {
-	case t.Masked != "" && t.wasIll():
+	case t.Masked != "" && t.MaskedIll:
 		const text = " is %s, and was not healthy with this release before: %s"
 		return fmt.Sprintf(text, t.Masked, cmp.Or(t.Reason, "it was not looked at again"))
 	case t.Masked != "":

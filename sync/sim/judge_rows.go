@@ -6,6 +6,7 @@ package sim
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"slices"
 	"time"
 
@@ -72,6 +73,9 @@ func (j *judge) readRows(p *process) {
 		}
 		next[string(path)] = r
 	}
+	maps.DeleteFunc(j.rolloutSince, func(k rolloutKey, _ time.Duration) bool {
+		return before[k.unit] != nil && next[k.unit] == nil // it left, and nobody remembers its releases
+	})
 	j.rows, j.rowsOf = next, is
 	j.readRollouts(next)
 	if lineage := j.lineage[p.number]; before != nil && j.rowsIn == lineage {
