@@ -286,7 +286,7 @@ func (r *recording) health() {
 	late := !r.now.Before(t.Since.Add(r.u.timeout(t)))
 	switch {
 	case !r.wanted():
-	case t.Masked != "" && r.u.Rollout.Status == Progressing: // no release fails by what is seen there
+	case t.Masked != "" && r.u.Rollout.Status == Progressing: // no release fails by its health
 	case gaveUp:
 		t.Trouble = TroubleFailed
 	case late && t.Trouble != TroubleFailed:
