@@ -117,11 +117,11 @@ func (w *world) othersGoOn() {
 	}
 }
 
-// isBroken says that some cluster fails for a kind that the unit has objects of.
+// isBroken says that some cluster fails for a kind that the unit has objects of, or renames them.
 func (w *world) isBroken(u *unit) bool {
 	for _, t := range w.targets(u) {
 		for k := range u.objects(t) {
-			if w.clusters[t.cluster].fails(pathOf(k)) {
+			if c := w.clusters[t.cluster]; c.fails(pathOf(k)) || c.renamesIn(pathOf(k)) {
 				return true
 			}
 		}

@@ -36,6 +36,9 @@ func (w *world) events() []event {
 	if w.shape.slow {
 		all = append(all, slowEvents...)
 	}
+	if w.shape.renames {
+		all = append(all, renameEvents...)
+	}
 	return all
 }
 

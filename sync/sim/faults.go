@@ -127,6 +127,8 @@ func (w *world) letOne(c *call) string {
 	case at.denied(c):
 		w.judge.denied(at, keyOf(c.path))
 		return w.give(c, denyDeletion, false, "403, deletions are denied")
+	case at.renamed(c):
+		return w.give(c, renamedName, false, "422, a webhook renames it")
 	case at.rightsUp && c.writes():
 		return w.give(c, refusal(403, "Forbidden", `"x" is forbidden: User "swell" cannot patch resource "x" in API group "" in the namespace "shop"`, ""), false, "403")
 	case at.rightsUp && strings.Contains(c.path, "selfsubject"):

@@ -430,7 +430,7 @@ spec:
     template:
       apiVersion: apps/v1
       kind: Deployment
-      metadata: {name: "${self.metadata.name}", namespace: "${ns}", annotations: {sim.example.com/v: "${self.spec.v}", sim.example.com/denied: "${string(self.spec.denied)}"}}
+      metadata: {name: "${self.metadata.name}", namespace: "${ns}", annotations: {sim.example.com/v: "${self.spec.v}", sim.example.com/denied: "${string(self.spec.denied)}", swell.sh/replace: allowed}}
       spec:
         replicas: 1
         selector: {matchLabels: {app: "${self.metadata.name}"}}

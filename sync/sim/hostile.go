@@ -148,10 +148,10 @@ func (w *world) mendKinds() string {
 	return c.name
 }
 
-// mendAll has no cluster fail for a kind any more.
+// mendAll has no cluster fail for a kind, or rename its objects, any more.
 func (w *world) mendAll() {
 	for _, c := range w.clusters {
-		c.broken = ""
+		c.broken, c.renames = "", ""
 	}
 }
 

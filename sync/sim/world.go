@@ -99,6 +99,7 @@ type shape struct {
 	gated        bool
 	hostile      bool // see [hostileEvents]
 	slow         bool // see [slowEvents]
+	renames      bool // see [renameEvents]
 	approvalTime time.Duration
 }
 
@@ -136,6 +137,7 @@ type cluster struct {
 	denies   bool               // it denies deletions
 	broken   string             // the kind that it fails for, as in paths; empty: for none
 	slow     bool               // it has a slow webhook, see [webhookTime]
+	renames  string             // the kind that a webhook gives other names, as in paths; empty: none
 	seen     *simulator.Cluster // when the judge looked last
 	version  string             // of it then
 	live     map[key]live
@@ -154,6 +156,7 @@ func newWorld(seed uint64, dir string, s *stats) *world {
 	drawHostile(seed, &w.shape)
 	drawSorts(seed, &w.shape)
 	drawSlow(seed, &w.shape)
+	drawRenames(seed, &w.shape)
 	for _, name := range w.shape.clusters {
 		w.clusters[name] = &cluster{name: name}
 		w.make(w.clusters[name])
