@@ -116,7 +116,7 @@ Exit codes: 0 written, 2 not.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&repo, "repo", ".", "Git repository, or a folder in it")
+	repoFlag(cmd, in, &repo, "Git repository, or a folder in it")
 	cmd.Flags().StringVar(&at, "path", "", "folder of the monorepo inside the Git repository (default: the one around the current folder)")
 	cmd.Flags().StringVar(&job.Binary, "binary", "", "URL of swell for linux/amd64, which the job downloads (required)")
 	cmd.Flags().StringVar(&job.SHA256, "sha256", "", "its SHA-256, in hexadecimal digits")

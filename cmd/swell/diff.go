@@ -150,6 +150,7 @@ type comparison struct {
 	from, to string            // as the user names them
 	fork     bool              // the second is of another repository
 	both     []string          // paths that changed in both since they parted
+	earlier  bool              // the second is an earlier state of the first
 	problems document.Problems // of the second that the first does not have
 	before   document.Problems // of both
 	impact   *impact.Report
@@ -174,12 +175,12 @@ func (o *diffOptions) compare(cmd *cobra.Command, compiler *render.Compiler, fro
 		compiler.Checkers = where.judges.Known(noProgramsForForks)
 	}
 	c := &comparison{states: states{base: base}, from: from, to: to, fork: o.fork}
-	tree, commit, both, err := where.merged(from, to)
+	m, err := where.merged(from, to)
 	if err != nil {
 		return nil, err
 	}
-	c.both = both
-	if err := c.with(cmd.Context(), where, compiler, tree, commit); err != nil {
+	c.both, c.earlier = m.both, m.earlier
+	if err := c.with(cmd.Context(), where, compiler, m.tree, m.commit); err != nil {
 		return nil, err
 	}
 	if err := c.findProblems(); err != nil || c.head.Held || c.base.Held {
@@ -232,6 +233,9 @@ func sinceThen(was, is document.Problems) (since, before document.Problems) {
 // tell writes what was found. Its error is the exit code.
 func (o *diffOptions) tell(cmd *cobra.Command, c *comparison) error {
 	notes := cmd.ErrOrStderr()
+	if c.earlier {
+		fmt.Fprintf(notes, "swell: note: %[1]s has all of %[2]s, so a merge changes nothing; shown is the way back from %[1]s to %[2]s\n", c.from, c.to)
+	}
 	if len(c.both) > 0 {
 		fmt.Fprintf(notes, "swell: note: changed in %s, too, and shown as %s has them: %s\n", c.from, c.to, document.Some(c.both, 5))
 	}

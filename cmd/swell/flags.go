@@ -6,6 +6,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"strconv"
 
@@ -16,8 +18,43 @@ import (
 
 // flags adds those that say which monorepo is meant.
 func (p *repoFlags) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&p.repo, "repo", ".", "Git repository of the revisions, or a folder in it")
+	repoFlag(cmd, p.in, &p.repo, "Git repository of the revisions, or a folder in it")
 	cmd.Flags().StringVar(&p.path, "path", "", "folder of the monorepo inside the Git repository (default: the monorepo around the current folder, or the repository's root)")
+}
+
+// repoFlag adds the one that says which Git repository is meant.
+func repoFlag(cmd *cobra.Command, in *invocation, repo *string, usage string) {
+	*repo = "."
+	cmd.Flags().Var(&folderFlag{in, repo}, "repo", usage)
+}
+
+// folderFlag is a folder that has to be there: a search that began at one that is not would go on
+// in the folders above it.
+type folderFlag struct {
+	in   *invocation
+	name *string
+}
+
+func (f *folderFlag) String() string {
+	if f.name == nil {
+		return ""
+	}
+	return *f.name
+}
+
+func (f *folderFlag) Type() string { return "string" }
+
+func (f *folderFlag) Set(name string) error {
+	switch info, err := os.Stat(f.in.path(name)); {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("no such folder%s", f.in.nearFolder(name))
+	case err != nil:
+		return f.in.named(err)
+	case !info.IsDir():
+		return errors.New("a file, want a folder")
+	}
+	*f.name = name
+	return nil
 }
 
 // cacheFlag adds those of commands that use [repoFlags.compiler].

@@ -29,5 +29,5 @@ func execute(ctx context.Context, in *invocation, args []string) int {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	addCompletion(root)
-	return exitCode(ctx, stderr, root.ExecuteContext(ctx))
+	return exitCode(ctx, stderr, stdout.result(root.ExecuteContext(ctx)))
 }

@@ -78,50 +78,57 @@ func (p *repoFlags) revision(src *source.Source, name string) (tree config.Tree,
 	return config.Sub(tree, dir), commit, nil
 }
 
-// merged is head as a merge into base would make it: base, and what changed in head since the
-// two parted. both are the paths that changed in base, too. Where head is an earlier state of
-// base, where their histories never met, or where one of them is no state of the Git
-// repository, it is head itself.
-func (p *repoFlags) merged(base, head string) (tree config.Tree, commit config.Commit, both []string, err error) {
-	if tree, commit, err = p.open(head); err != nil || p.in.isFolder(base) {
-		return tree, commit, nil, err
+// merge is head as a merge into base would make it: base, and what changed in head since the
+// two parted. Where head is an earlier state of base, where their histories never met, or where
+// one of them is no state of the Git repository, it is head itself.
+type merge struct {
+	tree    config.Tree
+	commit  config.Commit
+	both    []string // paths that changed in base, too
+	earlier bool     // head is an earlier state of base
+}
+
+func (p *repoFlags) merged(base, head string) (m merge, err error) {
+	if m.tree, m.commit, err = p.open(head); err != nil || p.in.isFolder(base) {
+		return m, err
 	}
 	src, err := source.OpenLocal(p.in.path(p.repo))
 	if err != nil {
-		return nil, "", nil, err
+		return m, err
 	}
-	at := commit
+	at := m.commit
 	if at == "" { // a folder: what is in it comes after HEAD, where it is one of this repository
 		if p.in.gitRoot(head) != p.in.gitRoot(p.repo) {
-			return tree, commit, nil, nil
+			return m, nil
 		}
 		if at, err = src.Resolve("HEAD"); err != nil {
-			return tree, commit, nil, nil // nothing is committed yet
+			return m, nil // nothing is committed yet
 		}
 	}
 	now, into, err := p.revision(src, base)
 	if err != nil {
-		return nil, "", nil, err
+		return m, err
 	}
 	parted, err := src.MergeBase(into, at)
 	switch {
 	case errors.Is(err, source.ErrShallow):
-		return nil, "", nil, hinted{err, "fetch the history: git fetch --unshallow; in a job, fetch-depth: 0 of actions/checkout, or GIT_DEPTH: 0 in GitLab"}
-	case errors.Is(err, source.ErrUnrelated), err == nil && (parted == into || parted == at && commit != ""):
-		return tree, commit, nil, nil
+		return m, hinted{err, "fetch the history: git fetch --unshallow; in a job, fetch-depth: 0 of actions/checkout, or GIT_DEPTH: 0 in GitLab"}
+	case errors.Is(err, source.ErrUnrelated), err == nil && (parted == into || parted == at && m.commit != ""):
+		m.earlier = err == nil && parted != into
+		return m, nil
 	case err != nil:
-		return nil, "", nil, err
+		return m, err
 	}
 	was, _, err := p.revision(src, string(parted))
 	var newer noMonorepo
 	switch {
 	case errors.As(err, &newer): // both have got it since
-		return tree, commit, nil, nil
+		return m, nil
 	case err != nil:
-		return nil, "", nil, err
+		return m, err
 	}
-	tree, both, err = config.Merge(was, now, tree)
-	return tree, commit, both, err
+	m.tree, m.both, err = config.Merge(was, now, m.tree)
+	return m, err
 }
 
 // noMonorepo is the error for a commit without a monorepo.

@@ -4,6 +4,8 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -30,6 +32,7 @@ type screen struct {
 	out     io.Writer
 	columns int    // that tables have where out is no terminal; 0: [pipeWidth]
 	rest    []byte // the start of a character whose end is yet to come
+	failed  error  // of the first write that failed
 }
 
 // screen returns the screen on an output.
@@ -59,9 +62,22 @@ func (s *screen) Write(p []byte) (int, error) {
 	}
 	s.rest = append([]byte(nil), text[whole:]...)
 	if err := s.write(text[:whole]); err != nil {
+		s.failed = cmp.Or(s.failed, err)
 		return 0, err
 	}
 	return len(p), nil
+}
+
+// result is that of a verb that wrote on the screen: what it showed is no result where some of it
+// could not be written, as on a full disk.
+func (s *screen) result(err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var code exit
+	if s.failed != nil && (err == nil || errors.As(err, &code)) {
+		return s.failed
+	}
+	return err
 }
 
 // end writes the start of a character that has no end.

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/iotest"
 	"unicode"
@@ -257,6 +258,22 @@ func TestRawOutputs(t *testing.T) {
 		}
 		if file != "main.go" && file != "invocation.go" && file != "screen.go" && regexp.MustCompile(`os\.Std(out|err)\b|fmt\.Print`).Match(content) {
 			t.Errorf("%s writes past the screen", file)
+		}
+	}
+}
+
+// fullDisk takes nothing.
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+// TestWhatCannotBeWrittenIsNoResult: a verb whose output is lost does not exit 0, whichever it is.
+func TestWhatCannotBeWrittenIsNoResult(t *testing.T) {
+	for _, line := range []string{"version", "help", "explain Cluster", "explain SW1003", "schema --help", "completion bash", "check --help"} {
+		var stderr strings.Builder
+		in := &invocation{getenv: func(string) string { return "" }, stdin: strings.NewReader(""), stdout: fullDisk{}, stderr: &stderr, dir: t.TempDir()}
+		if code := execute(t.Context(), in, strings.Fields(line)); code != exitError || !strings.Contains(stderr.String(), "no space left") {
+			t.Errorf("swell %s: exit code %d, %q", line, code, stderr.String())
 		}
 	}
 }
