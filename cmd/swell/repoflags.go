@@ -72,7 +72,10 @@ func (p *repoFlags) revision(src *source.Source, name string) (tree config.Tree,
 		return nil, "", err
 	}
 	dir := p.folder(name)
-	if _, err := fs.Stat(tree, path.Join(dir, repositoryFile)); err != nil {
+	switch _, err := fs.ReadFile(tree, path.Join(dir, repositoryFile)); {
+	case source.IsDamage(err):
+		return nil, "", hinted{err, "a clone made with --filter lacks files: git fetch --refetch --no-filter brings them"}
+	case err != nil:
 		return nil, "", hinted{noMonorepo(fmt.Sprintf("%s: no %s in %q of this commit", commit.Short(), repositoryFile, dir)), "--path names the monorepo's folder inside the Git repository"}
 	}
 	return config.Sub(tree, dir), commit, nil
