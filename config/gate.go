@@ -86,6 +86,16 @@ func Expand(text string, values map[string]string) string {
 	return strings.NewReplacer(pairs...).Replace(text)
 }
 
+// PlaceholderAt is the name of the ${name} that a text begins with; empty when it begins with none.
+func PlaceholderAt(text string) string {
+	for _, name := range placeholders {
+		if strings.HasPrefix(text, "${"+name+"}") {
+			return name
+		}
+	}
+	return ""
+}
+
 // unknownPlaceholder is the first ${name} in a text that stands for nothing; empty when
 // there is none.
 func unknownPlaceholder(text string) string {

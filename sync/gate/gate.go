@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -114,13 +115,16 @@ func (a *Asker) Wait() { a.running.Wait() }
 func (a *Asker) answer(ctx context.Context, q rollout.Question) rollout.Answer {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	kind, reason := rollout.NoAnswer, ""
+	kind, reason, endpoint := rollout.NoAnswer, "", ""
 	switch {
 	case q.Of.Prometheus != nil:
 		kind, reason = a.query(ctx, q.Of.Prometheus, q.Values)
+		endpoint = q.Of.Prometheus.Endpoint
 	case q.Of.HTTP != nil:
 		kind, reason = a.get(ctx, q.Of.HTTP, q.Values)
+		endpoint = q.Of.HTTP.Endpoint
 	}
+	reason = a.redacted(reason, endpoint)
 	return rollout.Answer{Question: q, Kind: kind, Reason: document.Printable(line.One(reason))}
 }
 
@@ -130,11 +134,15 @@ func (a *Asker) query(ctx context.Context, gate *config.PrometheusGate, values m
 	if err != nil {
 		return rollout.NoAnswer, err.Error()
 	}
-	client, err := api.NewClient(api.Config{Address: endpoint.URL, RoundTripper: authorized{endpoint, a.transport}})
+	query, err := promQL(gate.Query, values)
+	if err != nil {
+		return rollout.NoAnswer, "query: " + err.Error()
+	}
+	client, err := api.NewClient(api.Config{Address: endpoint.URL, Client: a.client(endpoint)})
 	if err != nil {
 		return rollout.NoAnswer, err.Error()
 	}
-	result, _, err := prometheus.NewAPI(client).Query(ctx, config.Expand(gate.Query, values), time.Now())
+	result, _, err := prometheus.NewAPI(client).Query(ctx, query, time.Now())
 	if err != nil {
 		return rollout.NoAnswer, fmt.Sprintf("endpoint %s: %s", gate.Endpoint, cause(err))
 	}
@@ -144,9 +152,9 @@ func (a *Asker) query(ctx context.Context, gate *config.PrometheusGate, values m
 	}
 	switch {
 	case gate.AtMost != nil && !(value <= *gate.AtMost):
-		return rollout.No, fmt.Sprintf("%s is %v, above %v", config.Expand(gate.Query, values), value, *gate.AtMost)
+		return rollout.No, fmt.Sprintf("%s is %v, above %v", query, value, *gate.AtMost)
 	case gate.AtLeast != nil && !(value >= *gate.AtLeast):
-		return rollout.No, fmt.Sprintf("%s is %v, below %v", config.Expand(gate.Query, values), value, *gate.AtLeast)
+		return rollout.No, fmt.Sprintf("%s is %v, below %v", query, value, *gate.AtLeast)
 	}
 	return rollout.Yes, ""
 }
@@ -184,8 +192,7 @@ func (a *Asker) get(ctx context.Context, gate *config.HTTPGate, values map[strin
 	if err != nil {
 		return rollout.NoAnswer, fmt.Sprintf("endpoint %s: %s", gate.Endpoint, err)
 	}
-	client := &http.Client{Transport: authorized{endpoint, a.transport}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	response, err := client.Do(request)
+	response, err := a.client(endpoint).Do(request)
 	if err != nil {
 		return rollout.NoAnswer, fmt.Sprintf("endpoint %s: %s", gate.Endpoint, cause(err))
 	}
@@ -200,6 +207,25 @@ func (a *Asker) get(ctx context.Context, gate *config.HTTPGate, values map[strin
 		kind = rollout.NoAnswer
 	}
 	return kind, strings.TrimSuffix(fmt.Sprintf("endpoint %s: %s: %s", gate.Endpoint, response.Status, first), ": ")
+}
+
+// redacted is a reason without what an endpoint was sent to know us by, which it may send back.
+func (a *Asker) redacted(reason, name string) string {
+	endpoint := a.endpoints[name]
+	var r config.Redactor
+	if token, err := tokenOf(endpoint); err == nil {
+		r.Add(token)
+	}
+	if address, err := url.Parse(endpoint.URL); err == nil {
+		password, _ := address.User.Password()
+		r.Add(password)
+	}
+	return r.Redact(reason)
+}
+
+// client follows no redirect: the token is for the endpoint alone.
+func (a *Asker) client(endpoint config.Endpoint) *http.Client {
+	return &http.Client{Transport: authorized{endpoint, a.transport}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
 func (a *Asker) endpoint(name string) (config.Endpoint, error) {
@@ -217,6 +243,15 @@ var network = func() *http.Transport {
 	return t
 }()
 
+// tokenOf is the token of an endpoint; empty: it has none.
+func tokenOf(endpoint config.Endpoint) (string, error) {
+	if endpoint.TokenFile == "" {
+		return "", nil
+	}
+	token, err := smallfile.Read(endpoint.TokenFile)
+	return strings.TrimSpace(string(token)), err
+}
+
 // authorized sends the token of an endpoint along, and to nobody else.
 type authorized struct {
 	config.Endpoint
@@ -224,13 +259,13 @@ type authorized struct {
 }
 
 func (a authorized) RoundTrip(r *http.Request) (*http.Response, error) {
-	if a.TokenFile != "" {
-		token, err := smallfile.Read(a.TokenFile)
-		if err != nil {
-			return nil, err
-		}
+	token, err := tokenOf(a.Endpoint)
+	if err != nil {
+		return nil, err
+	}
+	if token != "" {
 		r = r.Clone(r.Context())
-		r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+		r.Header.Set("Authorization", "Bearer "+token)
 	}
 	return a.transport.RoundTrip(r)
 }

@@ -52,6 +52,8 @@ func TestHTTP(t *testing.T) {
 			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusFound)
 		case "/base/busy":
 			http.Error(w, "try later", http.StatusServiceUnavailable)
+		case "/base/echo":
+			http.Error(w, "no such user: "+r.Header.Get("Authorization"), http.StatusForbidden)
 		default:
 			http.Error(w, "the \x1b[31mchange\x1b[0m is not\nsigned off", http.StatusForbidden)
 		}
@@ -71,6 +73,7 @@ func TestHTTP(t *testing.T) {
 		{"ci", "/no", rollout.No, "endpoint ci: 403 Forbidden: the "},
 		{"ci", "/moved", rollout.No, "endpoint ci: 302 Found"},
 		{"ci", "/busy", rollout.NoAnswer, "endpoint ci: 503 Service Unavailable: try later"},
+		{"ci", "/echo", rollout.No, "endpoint ci: 403 Forbidden: no such user: Bearer (secret)"},
 		{"away", "/", rollout.NoAnswer, "endpoint away: connection refused"},
 		{"none", "/", rollout.NoAnswer, `the daemon's configuration has no endpoint "none": add it to spec.endpoints`},
 	} {
@@ -117,5 +120,50 @@ func TestPrometheus(t *testing.T) {
 		if answer.Kind != c.kind || !strings.HasPrefix(answer.Reason, c.reason) || (c.reason == "") != (answer.Reason == "") {
 			t.Errorf("%s: got %s %q, want %s %q", c.query, answer.Kind, answer.Reason, c.kind, c.reason)
 		}
+	}
+}
+
+// TestPromQL: no name of a folder says more in a query than it says as text.
+func TestPromQL(t *testing.T) {
+	values := map[string]string{"unit": `a"} or vector(1) #'` + "\n" + `\`, "name": "a.b", "wave": "canary", "clusters": "sas.1|vla-1", "tenant": "a`b"}
+	for _, c := range []struct{ query, want string }{
+		{`errors{unit="${unit}"}`, `errors{unit="a\"} or vector(1) #'\n\\"}`},
+		{`errors{unit='${unit}'}`, `errors{unit='a"} or vector(1) #\'\n\\'}`},
+		{`errors{unit=~"${name}|x", cluster=~"${clusters}"}`, `errors{unit=~"a\\.b|x", cluster=~"sas\\.1|vla-1"}`},
+		{"errors{unit !~ `${name}`, other=`${name}`}", "errors{unit !~ `a\\.b`, other=`a.b`}"},
+		{`errors_${wave}{a="\"${wave}", b="#"} # "`, `errors_canary{a="\"canary", b="#"} `},
+		{`errors{unit=~"a"} > ${name}`, `!${name} is "a.b", which cannot stand outside of quotes`},
+		{"errors{tenant=`${tenant}`}", "!${tenant} is \"a`b\", which cannot stand in backquotes"},
+	} {
+		got, err := promQL(c.query, values)
+		if err != nil {
+			got = "!" + err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s\ngot  %s\nwant %s", c.query, got, c.want)
+		}
+	}
+}
+
+// TestPrometheusGoesNowhereElse: the token is for the endpoint, not for where it sends us.
+func TestPrometheusGoesNowhereElse(t *testing.T) {
+	var stolen atomic.Value
+	thief := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { stolen.Store(r.Header.Get("Authorization")) }))
+	defer thief.Close()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, thief.URL, http.StatusTemporaryRedirect)
+	}))
+	defer server.Close()
+	secret := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(secret, []byte("s3cr3t\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	bound := 1.0
+	endpoints := map[string]config.Endpoint{"prom": {URL: server.URL, TokenFile: secret}}
+	if answer := ask(t, endpoints, config.Gate{Prometheus: &config.PrometheusGate{Endpoint: "prom", Query: "1", AtMost: &bound}}); answer.Kind != rollout.NoAnswer {
+		t.Errorf("got %s %q", answer.Kind, answer.Reason)
+	}
+	if got := stolen.Load(); got != nil {
+		t.Errorf("the server of the redirect got %q", got)
 	}
 }
