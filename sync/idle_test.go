@@ -91,7 +91,8 @@ func TestCommitsFetchedTogether(t *testing.T) {
 
 func testCommitsFetchedTogether(t *testing.T, w *world) {
 	mask := func(unit string) {
-		w.write("fleet/"+unit+".yaml", "apiVersion: swell.sh/v1\nkind: Mask\nmetadata: {name: "+unit+"}\nspec: {reason: frozen, where: {units: [services/"+unit+"]}}\n")
+		w.write("fleet/"+unit+".yaml", "apiVersion: swell.sh/v1\nkind: Mask\nmetadata: {name: "+unit+"}\n"+
+			"spec: {reason: frozen, where: {units: [services/"+unit+"]}}\n")
 	}
 	w.app("old", "1")
 	w.commit()

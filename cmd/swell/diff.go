@@ -234,7 +234,8 @@ func sinceThen(was, is document.Problems) (since, before document.Problems) {
 func (o *diffOptions) tell(cmd *cobra.Command, c *comparison) error {
 	notes := cmd.ErrOrStderr()
 	if c.earlier {
-		fmt.Fprintf(notes, "swell: note: %[1]s has all of %[2]s, so a merge changes nothing; shown is the way back from %[1]s to %[2]s\n", c.from, c.to)
+		const text = "%[1]s has all of %[2]s, so a merge changes nothing; shown is the way back from %[1]s to %[2]s"
+		fmt.Fprintf(notes, "swell: note: "+text+"\n", c.from, c.to)
 	}
 	if len(c.both) > 0 {
 		fmt.Fprintf(notes, "swell: note: changed in %s, too, and shown as %s has them: %s\n", c.from, c.to, document.Some(c.both, 5))

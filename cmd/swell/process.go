@@ -39,6 +39,9 @@ func openProcess(file configPath, empty bool, log *slog.Logger) (*process, error
 	if err != nil {
 		return nil, err
 	}
+	for _, text := range is.PlainText() {
+		log.Warn(text)
+	}
 	state, err := store.Open(is.State)
 	if err != nil {
 		return nil, stateError(err)

@@ -269,11 +269,14 @@ func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
 // TestWhatCannotBeWrittenIsNoResult: a verb whose output is lost does not exit 0, whichever it is.
 func TestWhatCannotBeWrittenIsNoResult(t *testing.T) {
-	for _, line := range []string{"version", "help", "explain Cluster", "explain SW1003", "schema --help", "completion bash", "check --help"} {
+	lines := []string{"version", "help", "explain Cluster", "explain SW1003", "schema --help", "completion bash", "check --help"}
+	for _, line := range lines {
 		var stderr strings.Builder
-		in := &invocation{getenv: func(string) string { return "" }, stdin: strings.NewReader(""), stdout: fullDisk{}, stderr: &stderr, dir: t.TempDir()}
-		if code := execute(t.Context(), in, strings.Fields(line)); code != exitError || !strings.Contains(stderr.String(), "no space left") {
-			t.Errorf("swell %s: exit code %d, %q", line, code, stderr.String())
+		in := &invocation{getenv: func(string) string { return "" }, stdin: strings.NewReader(""), dir: t.TempDir()}
+		in.stdout, in.stderr = fullDisk{}, &stderr
+		code := execute(t.Context(), in, strings.Fields(line))
+		if text := stderr.String(); code != exitError || !strings.Contains(text, "no space left") {
+			t.Errorf("swell %s: exit code %d, %q", line, code, text)
 		}
 	}
 }

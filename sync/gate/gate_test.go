@@ -125,7 +125,10 @@ func TestPrometheus(t *testing.T) {
 
 // TestPromQL: no name of a folder says more in a query than it says as text.
 func TestPromQL(t *testing.T) {
-	values := map[string]string{"unit": `a"} or vector(1) #'` + "\n" + `\`, "name": "a.b", "wave": "canary", "clusters": "sas.1|vla-1", "tenant": "a`b"}
+	values := map[string]string{
+		"unit": `a"} or vector(1) #'` + "\n" + `\`, "name": "a.b", "wave": "canary",
+		"clusters": "sas.1|vla-1", "tenant": "a`b",
+	}
 	for _, c := range []struct{ query, want string }{
 		{`errors{unit="${unit}"}`, `errors{unit="a\"} or vector(1) #'\n\\"}`},
 		{`errors{unit='${unit}'}`, `errors{unit='a"} or vector(1) #\'\n\\'}`},
@@ -148,7 +151,9 @@ func TestPromQL(t *testing.T) {
 // TestPrometheusGoesNowhereElse: the token is for the endpoint, not for where it sends us.
 func TestPrometheusGoesNowhereElse(t *testing.T) {
 	var stolen atomic.Value
-	thief := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { stolen.Store(r.Header.Get("Authorization")) }))
+	thief := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		stolen.Store(r.Header.Get("Authorization"))
+	}))
 	defer thief.Close()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, thief.URL, http.StatusTemporaryRedirect)
@@ -160,7 +165,8 @@ func TestPrometheusGoesNowhereElse(t *testing.T) {
 	}
 	bound := 1.0
 	endpoints := map[string]config.Endpoint{"prom": {URL: server.URL, TokenFile: secret}}
-	if answer := ask(t, endpoints, config.Gate{Prometheus: &config.PrometheusGate{Endpoint: "prom", Query: "1", AtMost: &bound}}); answer.Kind != rollout.NoAnswer {
+	gate := config.Gate{Prometheus: &config.PrometheusGate{Endpoint: "prom", Query: "1", AtMost: &bound}}
+	if answer := ask(t, endpoints, gate); answer.Kind != rollout.NoAnswer {
 		t.Errorf("got %s %q", answer.Kind, answer.Reason)
 	}
 	if got := stolen.Load(); got != nil {

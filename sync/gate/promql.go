@@ -14,8 +14,8 @@ import (
 // lists are the values that stand for several names, with | between them.
 var lists = map[string]bool{"clusters": true, "targets": true}
 
-// plain is what may stand in a query outside of quotes: a part of a metric's or a label's name.
-var plain = regexp.MustCompile(`^[a-zA-Z0-9_:]*$`)
+// unquoted is what may stand in a query outside of quotes: a part of a metric's or a label's name.
+var unquoted = regexp.MustCompile(`^[a-zA-Z0-9_:]*$`)
 
 // promQL puts values into a query so that they stay the values they are, whatever signs the names
 // of folders have: escaped as the quotes around them want it, and as literal text where a regular
@@ -65,7 +65,7 @@ func insert(name, value string, quote byte, matched bool) (string, error) {
 		value = literal(name, value)
 	}
 	switch {
-	case quote == 0 && !plain.MatchString(value):
+	case quote == 0 && !unquoted.MatchString(value):
 		return "", fmt.Errorf("${%s} is %q, which cannot stand outside of quotes", name, value)
 	case quote == '`' && strings.ContainsRune(value, '`'):
 		return "", fmt.Errorf("${%s} is %q, which cannot stand in backquotes", name, value)

@@ -63,10 +63,11 @@ func (c *cluster) renamesIn(path string) bool {
 // renamedName answers like an API server whose webhook has renamed a live object.
 func renamedName(r *http.Request) answer {
 	const why = `Invalid value: "renamed": field is immutable`
+	cause := map[string]any{"reason": "FieldValueInvalid", "message": why, "field": "metadata.name"}
 	body, err := json.Marshal(map[string]any{
 		"kind": "Status", "apiVersion": "v1", "metadata": map[string]any{}, "status": "Failure", "code": http.StatusUnprocessableEntity,
 		"reason": "Invalid", "message": fmt.Sprintf(`"renamed" is invalid: metadata.name: %s`, why),
-		"details": map[string]any{"name": "renamed", "causes": []any{map[string]any{"reason": "FieldValueInvalid", "message": why, "field": "metadata.name"}}},
+		"details": map[string]any{"name": "renamed", "causes": []any{cause}},
 	})
 	if err != nil {
 		panic(err) // it is text

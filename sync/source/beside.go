@@ -62,7 +62,7 @@ func makeBeside(dir, main string) (size int64, err error) {
 		return 0, err
 	}
 	info := filepath.Join(dir, objectsDir, "info")
-	if err := os.MkdirAll(info, 0o755); err != nil {
+	if err := os.MkdirAll(info, 0o700); err != nil {
 		return 0, err
 	}
 	return size, writeFile(filepath.Join(info, "alternates"), filepath.Join(main, objectsDir)+"\n")

@@ -286,7 +286,7 @@ func (s *Source) cloneAnew(ctx context.Context, session *conversation, refs *pac
 		return err
 	}
 	defer os.RemoveAll(dir)
-	if err := os.MkdirAll(filepath.Join(dir, "pack"), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, "pack"), 0o700); err != nil {
 		return err
 	}
 	fresh := newObjects([]string{dir})

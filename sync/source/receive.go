@@ -238,7 +238,7 @@ func writeLoose(obj plumbing.EncodedObject, dir string) error {
 	if _, err := os.Stat(path); err == nil {
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
 	f, err := os.CreateTemp(filepath.Join(dir, "pack"), tmpPrefix+"obj_")

@@ -32,7 +32,7 @@ func makeStore(dir string) error {
 		return err
 	}
 	at := func(name ...string) string { return filepath.Join(append([]string{dir}, name...)...) }
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := errors.Join(os.MkdirAll(dir, 0o700), os.Chmod(dir, 0o700)); err != nil { // the repository may be private
 		return err
 	}
 	for _, file := range []struct{ name, content string }{
@@ -53,7 +53,7 @@ func makeStore(dir string) error {
 			return err
 		}
 	}
-	if err := errors.Join(os.MkdirAll(at(objectsDir, "pack"), 0o755), os.MkdirAll(at("refs", "heads"), 0o755)); err != nil {
+	if err := errors.Join(os.MkdirAll(at(objectsDir, "pack"), 0o700), os.MkdirAll(at("refs", "heads"), 0o700)); err != nil {
 		return err
 	}
 	for _, left := range []string{tmpPrefix + "*", objectsDir + "/pack/" + tmpPrefix + "*", anewDir, oldDir} {

@@ -462,3 +462,22 @@ func TestStoreOfTwoBranches(t *testing.T) {
 		t.Errorf("main moved back to where release is: %v, want ErrRewound", err)
 	}
 }
+
+// TestTheStoreIsPrivate: whoever else is on the machine does not read a private repository, also
+// one that an earlier version left open.
+func TestTheStoreIsPrivate(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state", "git")
+	for range 2 {
+		if err := makeStore(dir); err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range []string{filepath.Dir(dir), dir} {
+			if info, err := os.Stat(d); err != nil || info.Mode().Perm() != 0o700 {
+				t.Errorf("%s: %v, %v", d, info.Mode(), err)
+			}
+		}
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
