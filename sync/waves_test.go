@@ -104,7 +104,9 @@ func testHealthAtAMaskedPlace(t *testing.T, w *world) {
 	w.release()
 	w.app("app", "broken")
 	w.commit()
-	w.until("the canary", func() bool { return w.tag("dev-1/a", "app") == "broken" && w.unit("app").Targets["dev-1/a"].Reason != "" })
+	w.until("the canary", func() bool {
+		return w.tag("dev-1/a", "app") == "broken" && w.unit("app").Targets["dev-1/a"].Reason != ""
+	})
 	w.give(order.Order{Verb: order.Mask, Scope: order.Scope{Target: "dev-1"}, Reason: "we look into it"})
 	w.pass()
 	w.auditOf("dev-1")
