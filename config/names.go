@@ -3,7 +3,10 @@
 
 package config
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Names admits names by patterns, in which * stands for any characters, also for none
 // and for slashes. Those after a ! deny what they match, whatever the others say.
@@ -29,6 +32,11 @@ func (n Names) Admit(name string) bool {
 
 // String is the list as a message shows it.
 func (n Names) String() string { return strings.Join(n, ", ") }
+
+// AnyLike says whether a pattern with stars matches one of the names.
+func AnyLike(pattern string, names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return like(pattern, name) })
+}
 
 // like says whether a pattern with stars matches a whole name.
 func like(pattern, name string) bool {

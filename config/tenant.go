@@ -36,6 +36,13 @@ type Tenant struct {
 	Labels, Annotations Names
 	// Images are those that its containers may run, without tag and digest.
 	Images Names
+
+	doc *document.Document
+}
+
+// Idle is an item of a list of the spec that names nothing.
+func (t *Tenant) Idle(field string, item int, why, hint string) IdleReference {
+	return idleAt(t.doc, document.CodeReference, hint, why, "spec", field, item)
 }
 
 // KindName is a kind as tenants name it: Deployment.apps, or ConfigMap of the core group.

@@ -21,7 +21,7 @@ func (l *loader) loadTenant(doc *document.Document) {
 	}
 	in := readOwn(doc, &spec)
 	in.name("")
-	t := &Tenant{Position: doc.Position(), Name: doc.Name, Folders: spec.Folders, Owners: spec.Owners, Clusters: spec.Clusters,
+	t := &Tenant{doc: doc, Position: doc.Position(), Name: doc.Name, Folders: spec.Folders, Owners: spec.Owners, Clusters: spec.Clusters,
 		Namespaces:  in.names(spec.Namespaces, "namespaces", isNamespacePattern, "a namespace like shop, or shop-*"),
 		Kinds:       in.names(spec.Kinds, "kinds", isKindPattern, "a kind with its group, like ConfigMap, Deployment.apps or *.batch"),
 		Labels:      in.names(spec.Labels, "labels", isKeyPattern, "a key like example.com/team, or example.com/*"),

@@ -151,7 +151,7 @@ func (c *Compiler) snapshot(commit config.Commit, tree config.Tree, past config.
 	p.world.builds.Clear()
 	p.world.again.clear()
 	c.world = p.world
-	mistyped, goneKinds := config.JudgeIdle(p.world.idleCheckers(), past.Taken)
+	mistyped, goneKinds := config.JudgeIdle(append(p.world.idleCheckers(), p.world.idleTenants()...), past.Taken)
 	s.Problems = append(s.Problems, mistyped...)
 	s.Idle = append(gone, goneKinds...).Sorted()
 	s.Notes = slices.Concat(rules.policies.notes, otherVersions(repository), s.Idle).Sorted()
