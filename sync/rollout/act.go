@@ -270,7 +270,7 @@ func (p *pass) check(u *Unit, name config.TargetName, t *Target, w waves) {
 		look = lookNever
 	}
 	keeps := p.keeps(u, name, t)
-	prune := t.Leftovers && t.applied() && t.Masked == "" && keeps == ""
+	prune := t.Leftovers && t.applied() && keeps == ""
 	if look == lookNever && p.state.notices.doubted[object.UnitTarget{Unit: u.Path, Target: name}] {
 		look = lookDoubt
 	}
@@ -306,6 +306,9 @@ func (p *pass) check(u *Unit, name config.TargetName, t *Target, w waves) {
 // keeps says why nothing is deleted at a place of what an earlier bundle may have left
 // there; empty when it may be.
 func (p *pass) keeps(u *Unit, name config.TargetName, t *Target) string {
+	if t.Masked != "" {
+		return t.Masked
+	}
 	if !p.known(u.Path) {
 		return "it is not known whether Git wants it"
 	}
