@@ -69,7 +69,9 @@ func (r *reading) gate(spec *gateSpec, wave *Wave, path ...any) Gate {
 	if s := spec.Job; s != nil {
 		count++
 		g.Job = &JobGate{Name: s.Name}
-		gateText(s.Name, at, "job", "name")
+		if !document.IsName(s.Name) { // also one with ${name} in it, which stands for nothing here
+			at("%q: want the name of a Job, like smoke", document.Shorten(s.Name))("job", "name")
+		}
 	}
 	if s := spec.HTTP; s != nil {
 		count++
@@ -125,6 +127,28 @@ func between(text string, otherwise, least time.Duration, at func(string, ...any
 		at("want at least %s, got %s", least, d)(path...)
 	}
 	return d
+}
+
+// GateJob is a Job that a gate of a Rollout runs.
+type GateJob struct {
+	Rollout string
+	Reference
+}
+
+// GateJobs are those of all Rollouts: each unit with the Rollout should have the Job.
+func (r *Repository) GateJobs() (jobs []GateJob) {
+	for _, doc := range r.rollouts {
+		for i, wave := range r.Rollouts[doc.Name].Waves {
+			for n, gate := range wave.Gates {
+				if gate.Job != nil {
+					at := doc.PositionOf("spec", "waves", i, "gates", n, "job", "name")
+					place := fmt.Sprintf("spec.waves[%d].gates[%d].job.name", i, n)
+					jobs = append(jobs, GateJob{doc.Name, Reference{At: at, Place: place, Kind: "Job", Object: gate.Job.Name}})
+				}
+			}
+		}
+	}
+	return jobs
 }
 
 // checkAfter finds units that gates name and that are not there, and units that wait for

@@ -19,8 +19,8 @@ import (
 
 // IdleRules are notes on rules in Defaults, in a folder or below it, that have no effect:
 // a rule for an object that no unit below the Defaults has on any target, or for a field
-// that no object of the kind can have. Each has one note, at its line. Notes hold nothing
-// back, because an object may be removed before its rule. While a unit below has a
+// that no object of the kind can have; and on gates of Rollouts whose Job no unit has. Each
+// has one note, at its line. Notes hold nothing back, because an object may be removed before its rule. While a unit below has a
 // problem, its objects are not known, and the rule has no note. It reads the objects of
 // units from the cache, all of them where a rule has no effect.
 func (s *Snapshot) IdleRules(folder string) document.Problems {
@@ -60,7 +60,8 @@ func (s *Snapshot) IdleRules(folder string) document.Problems {
 // idleRule is a rule for an object, as long as no unit is known that has it.
 type idleRule struct {
 	config.Reference
-	units   int             // below the Defaults
+	gate    bool            // it is about a Job that a gate runs
+	units   int             // below the Defaults, or with the Rollout
 	names   map[string]bool // of objects of the kind
 	found   bool
 	unknown bool // a unit has a problem
@@ -96,6 +97,14 @@ func (s *Snapshot) rulesFor(folder string) (notes document.Problems, byUnit map[
 			}
 		}
 	}
+	for _, job := range s.Repository.GateJobs() {
+		rule := &idleRule{Reference: job.Reference, gate: true, names: map[string]bool{}}
+		for _, unit := range s.Units.Sorted() {
+			if unit.Rollout == job.Rollout && config.Within(string(unit.Path), folder) {
+				byUnit[unit] = append(byUnit[unit], rule)
+			}
+		}
+	}
 	return notes, byUnit
 }
 
@@ -109,7 +118,7 @@ func (w *world) isEasyKind(name string) bool {
 func (r *idleRule) look(bundles []*object.Bundle) {
 	for _, b := range bundles {
 		for _, o := range b.Objects {
-			if o.ID.Kind == r.Kind {
+			if o.ID.Kind == r.Kind && (!r.gate || o.Hook() == object.HookGate) {
 				r.names[o.ID.Name] = true
 				r.found = r.found || o.ID.Name == r.Object
 			}
@@ -119,7 +128,12 @@ func (r *idleRule) look(bundles []*object.Bundle) {
 
 func (r *idleRule) note() document.Problem {
 	who := "the unit has no"
-	if r.units > 1 {
+	switch {
+	case r.gate:
+		return document.Problem{Position: r.At, Code: document.CodeReference, Message: fmt.Sprintf(
+			"%s: %q: none of the units with this Rollout (%d) has a Job of this name with the annotation %s: gate, so the gate lets all through%s",
+			r.Place, document.Shorten(r.Object), r.units, config.AnnotationHook, document.DidYouMean(r.Object, slices.Sorted(maps.Keys(r.names))))}
+	case r.units > 1:
 		who = fmt.Sprintf("none of the %d units below has a", r.units)
 	}
 	return document.Problem{Position: r.At, Code: document.CodeReference,

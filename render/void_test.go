@@ -86,6 +86,36 @@ func TestVoidNames(t *testing.T) {
 	expect("with a broken unit", snapshot(c, files), "")
 }
 
+// TestAGateForAJobThatNobodyHas: it let each release through without a word.
+func TestAGateForAJobThatNobodyHas(t *testing.T) {
+	rollout := func(job string) map[string]string {
+		return map[string]string{"fleet/rollout.yaml": "apiVersion: swell.sh/v1\nkind: Rollout\nmetadata: {name: default}\n" +
+			"spec:\n  waves: [{name: all, soak: 1m, gates: [{job: {name: " + job + "}}]}]\n",
+			"services/platform/spaces/smoke.yaml": "apiVersion: batch/v1\nkind: Job\nmetadata: {name: smoke, namespace: shop, annotations: {swell.sh/hook: gate}}\n" +
+				"spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: registry.example.com/a:1}]}}}\n",
+			"services/platform/spaces/plain.yaml": "apiVersion: batch/v1\nkind: Job\nmetadata: {name: load, namespace: shop}\n" +
+				"spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: registry.example.com/a:1}]}}}\n"}
+	}
+	for job, want := range map[string]string{"smoke": "", "smoek": `, did you mean "smoke"?`, "load": ", want one of smoke"} {
+		s := snapshot(new(Compiler), with(richFiles(), rollout(job)))
+		if s.Held || len(s.Problems) > 0 {
+			t.Fatalf("%s: %v", job, s.Problems)
+		}
+		var got []string
+		for _, note := range s.IdleRules("") {
+			if strings.Contains(note.Message, "job.name") {
+				got = append(got, note.Message)
+			}
+		}
+		if want == "" && len(got) > 0 || want != "" && (len(got) != 1 || !strings.Contains(got[0], "so the gate lets all through"+want)) {
+			t.Errorf("%s: got %q", job, got)
+		}
+	}
+	if s := snapshot(new(Compiler), with(richFiles(), rollout(`"${name}-smoke"`))); !strings.Contains(s.Problems.String(), "want the name of a Job, like smoke") {
+		t.Errorf("a name with a placeholder: %v", s.Problems)
+	}
+}
+
 // TestVoidFields: a misspelt field in a rule of ignore held nothing in place, without a
 // word. It is a note where the kind is known.
 func TestVoidFields(t *testing.T) {

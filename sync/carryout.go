@@ -59,7 +59,7 @@ func (p *pass) jobOf(action rollout.Action) *executor.Job {
 	if err := p.resolve(j); err != nil {
 		j.Ended(unmade(err), err.Error())
 	} else if j.Kind == rollout.Prove && len(j.Work.Objects) == 0 { // the unit has no such Job
-		j.Ended(rollout.Healthy, "")
+		j.Ended(rollout.Healthy, "the unit has no such Job")
 	}
 	return j
 }

@@ -315,7 +315,7 @@ func (r *recording) proved() {
 		}
 		t.Proved[r.Job] = r.Digest
 		r.settle()
-		r.note("proved", "Job "+r.Job)
+		r.note("proved", strings.TrimSuffix("Job "+r.Job+": "+r.Reason, ": "))
 	case Failed, Refused:
 		r.settle()
 		t.GateFailed = r.Reason
