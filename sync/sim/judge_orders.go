@@ -244,6 +244,9 @@ func (j *judge) areLeft(cluster string, left []*given) {
 func (j *judge) isLeft(g *given) {
 	isKnown := func(known *given) bool {
 		isThere := known.Scope.Target.Cluster() == g.Scope.Target.Cluster()
+		if known.left && !isThere {
+			return false // the Lease of another cluster has its part of the same order
+		}
 		return known.tag == g.tag || known.inherited && isThere && strings.Contains(known.tag, g.tag)
 	}
 	if slices.ContainsFunc(j.given, isKnown) {
