@@ -141,9 +141,11 @@ func (r *Repository) GateJobs() (jobs []GateJob) {
 		for i, wave := range r.Rollouts[doc.Name].Waves {
 			for n, gate := range wave.Gates {
 				if gate.Job != nil {
-					at := doc.PositionOf("spec", "waves", i, "gates", n, "job", "name")
-					place := fmt.Sprintf("spec.waves[%d].gates[%d].job.name", i, n)
-					jobs = append(jobs, GateJob{doc.Name, Reference{At: at, Place: place, Kind: "Job", Object: gate.Job.Name}})
+					jobs = append(jobs, GateJob{doc.Name, Reference{
+						At:    doc.PositionOf("spec", "waves", i, "gates", n, "job", "name"),
+						Place: fmt.Sprintf("spec.waves[%d].gates[%d].job.name", i, n),
+						Kind:  "Job", Object: gate.Job.Name,
+					}})
 				}
 			}
 		}

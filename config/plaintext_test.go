@@ -14,12 +14,16 @@ func TestPlainText(t *testing.T) {
 		Repository: GitRepository{URL: "http://git.example.com/x.git", TokenFile: "token"},
 		Previews:   Previews{Forge: ForgeAccess{URL: "http://forge:3000", App: ForgeApp{ID: "1"}}},
 		Endpoints: map[string]Endpoint{
-			"open": {URL: "http://open.example.com"}, "near": {URL: "http://127.0.0.1:9090", TokenFile: "t"}, "local": {URL: "http://localhost", TokenFile: "t"},
+			"open": {URL: "http://open.example.com"}, "near": {URL: "http://127.0.0.1:9090", TokenFile: "t"},
+			"local": {URL: "http://localhost", TokenFile: "t"},
 			"safe": {URL: "https://safe.example.com", TokenFile: "t"}, "prom": {URL: "http://u:pw@prom", TokenFile: ""},
 		},
 	}
 	const why = " gets a token or a password without encryption: want https"
-	want := []string{"spec.repository.url: http://git.example.com" + why, "spec.previews.forge.url: http://forge:3000" + why, "spec.endpoints prom: http://prom" + why}
+	want := []string{
+		"spec.repository.url: http://git.example.com" + why, "spec.previews.forge.url: http://forge:3000" + why,
+		"spec.endpoints prom: http://prom" + why,
+	}
 	if diff := cmp.Diff(want, d.PlainText()); diff != "" {
 		t.Error(diff)
 	}

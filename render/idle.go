@@ -130,9 +130,11 @@ func (r *idleRule) note() document.Problem {
 	who := "the unit has no"
 	switch {
 	case r.gate:
-		return document.Problem{Position: r.At, Code: document.CodeReference, Message: fmt.Sprintf(
-			"%s: %q: none of the units with this Rollout (%d) has a Job of this name with the annotation %s: gate, so the gate lets all through%s",
-			r.Place, document.Shorten(r.Object), r.units, config.AnnotationHook, document.DidYouMean(r.Object, slices.Sorted(maps.Keys(r.names))))}
+		const text = "%s: %q: none of the units with this Rollout (%d) has a Job of this name with the annotation %s: gate, " +
+			"so the gate lets all through%s"
+		hint := document.DidYouMean(r.Object, slices.Sorted(maps.Keys(r.names)))
+		message := fmt.Sprintf(text, r.Place, document.Shorten(r.Object), r.units, config.AnnotationHook, hint)
+		return document.Problem{Position: r.At, Code: document.CodeReference, Message: message}
 	case r.units > 1:
 		who = fmt.Sprintf("none of the %d units below has a", r.units)
 	}

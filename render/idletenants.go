@@ -19,21 +19,21 @@ func (w *world) idleTenants() (idle []config.IdleReference) {
 	if len(w.repository.Tenants) == 0 || w.hard.troubled() {
 		return nil
 	}
-	within, outside := w.scopedKinds()
+	namespaced, clusterWide := w.scopedKinds()
 	for _, name := range slices.Sorted(maps.Keys(w.repository.Tenants)) {
 		t := w.repository.Tenants[name]
 		for i, pattern := range t.Kinds {
 			kind := strings.TrimPrefix(pattern, "!")
-			if !config.AnyLike(kind, within) {
+			if !config.AnyLike(kind, namespaced) {
 				const elsewhere = ": it lives in no namespace, so only clusterKinds are about it"
-				idle = append(idle, t.Idle("kinds", i, unknownKind(kind), hintOfKind(kind, within, outside, elsewhere)))
+				idle = append(idle, t.Idle("kinds", i, unknownKind(kind), hintOfKind(kind, namespaced, clusterWide, elsewhere)))
 			}
 		}
 		for i, pattern := range t.ClusterKinds {
 			kind, _, _ := strings.Cut(pattern, "/")
-			if !config.AnyLike(kind, outside) {
+			if !config.AnyLike(kind, clusterWide) {
 				const elsewhere = ": it lives in namespaces, so only kinds are about it"
-				idle = append(idle, t.Idle("clusterKinds", i, unknownKind(kind), hintOfKind(kind, outside, within, elsewhere)))
+				idle = append(idle, t.Idle("clusterKinds", i, unknownKind(kind), hintOfKind(kind, clusterWide, namespaced, elsewhere)))
 			}
 		}
 	}
@@ -42,7 +42,7 @@ func (w *world) idleTenants() (idle []config.IdleReference) {
 
 // scopedKinds are the names of the kinds that live in namespaces, and of those that do not, in any
 // cluster, see [config.KindName].
-func (w *world) scopedKinds() (within, outside []string) {
+func (w *world) scopedKinds() (namespaced, clusterWide []string) {
 	for _, set := range w.hard.distinct() {
 		for _, name := range set.Names() {
 			apiVersion, kindName, _ := strings.Cut(name, " ")
@@ -54,15 +54,15 @@ func (w *world) scopedKinds() (within, outside []string) {
 			switch {
 			case k == nil:
 			case k.Namespaced:
-				within = append(within, config.KindName(group, kindName))
+				namespaced = append(namespaced, config.KindName(group, kindName))
 			default:
-				outside = append(outside, config.KindName(group, kindName))
+				clusterWide = append(clusterWide, config.KindName(group, kindName))
 			}
 		}
 	}
-	slices.Sort(within)
-	slices.Sort(outside)
-	return slices.Compact(within), slices.Compact(outside)
+	slices.Sort(namespaced)
+	slices.Sort(clusterWide)
+	return slices.Compact(namespaced), slices.Compact(clusterWide)
 }
 
 func unknownKind(kind string) string {

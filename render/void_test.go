@@ -89,12 +89,16 @@ func TestVoidNames(t *testing.T) {
 // TestAGateForAJobThatNobodyHas: it let each release through without a word.
 func TestAGateForAJobThatNobodyHas(t *testing.T) {
 	rollout := func(job string) map[string]string {
-		return map[string]string{"fleet/rollout.yaml": "apiVersion: swell.sh/v1\nkind: Rollout\nmetadata: {name: default}\n" +
-			"spec:\n  waves: [{name: all, soak: 1m, gates: [{job: {name: " + job + "}}]}]\n",
-			"services/platform/spaces/smoke.yaml": "apiVersion: batch/v1\nkind: Job\nmetadata: {name: smoke, namespace: shop, annotations: {swell.sh/hook: gate}}\n" +
-				"spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: registry.example.com/a:1}]}}}\n",
-			"services/platform/spaces/plain.yaml": "apiVersion: batch/v1\nkind: Job\nmetadata: {name: load, namespace: shop}\n" +
-				"spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: registry.example.com/a:1}]}}}\n"}
+		const (
+			head = "apiVersion: batch/v1\nkind: Job\nmetadata: "
+			spec = "\nspec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: registry.example.com/a:1}]}}}\n"
+		)
+		return map[string]string{
+			"fleet/rollout.yaml": "apiVersion: swell.sh/v1\nkind: Rollout\nmetadata: {name: default}\n" +
+				"spec:\n  waves: [{name: all, soak: 1m, gates: [{job: {name: " + job + "}}]}]\n",
+			"services/platform/spaces/smoke.yaml": head + "{name: smoke, namespace: shop, annotations: {swell.sh/hook: gate}}" + spec,
+			"services/platform/spaces/plain.yaml": head + "{name: load, namespace: shop}" + spec,
+		}
 	}
 	for job, want := range map[string]string{"smoke": "", "smoek": `, did you mean "smoke"?`, "load": ", want one of smoke"} {
 		s := snapshot(new(Compiler), with(richFiles(), rollout(job)))
@@ -107,7 +111,8 @@ func TestAGateForAJobThatNobodyHas(t *testing.T) {
 				got = append(got, note.Message)
 			}
 		}
-		if want == "" && len(got) > 0 || want != "" && (len(got) != 1 || !strings.Contains(got[0], "so the gate lets all through"+want)) {
+		isTold := len(got) == 1 && strings.Contains(got[0], "so the gate lets all through"+want)
+		if want == "" && len(got) > 0 || want != "" && !isTold {
 			t.Errorf("%s: got %q", job, got)
 		}
 	}

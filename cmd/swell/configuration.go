@@ -26,11 +26,20 @@ type configuration struct {
 // readConfiguration reads the daemon's configuration; all problems are in the error, one a
 // line.
 func readConfiguration(file configPath) (configuration, error) {
-	content, err := file.in.readFile(file.name)
+	read, err := file.read()
+	if err != nil {
+		return configuration{}, err
+	}
+	return read, file.found(read.Daemon)
+}
+
+// read reads the file, whoever may have written it.
+func (f configPath) read() (configuration, error) {
+	content, err := f.in.readFile(f.name)
 	if err != nil {
 		return configuration{}, hinted{err, "--config names the daemon's configuration, a document of kind Daemon; swell init writes one"}
 	}
-	return parseConfiguration(file, content)
+	return parseConfiguration(f, content)
 }
 
 func parseConfiguration(file configPath, content []byte) (configuration, error) {
@@ -109,6 +118,9 @@ func (p *process) judge(content []byte, unread error) (*configuration, error) {
 		return nil, unread
 	}
 	next, err := parseConfiguration(p.file, content)
+	if err == nil {
+		err = p.file.found(next.Daemon)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -65,15 +65,28 @@ func (p *repoFlags) cacheFlag(cmd *cobra.Command) {
 
 // configPath is the configuration of a daemon, as the user names it.
 type configPath struct {
-	in   *invocation
-	name string
+	in    *invocation
+	name  string
+	named bool // by --config; else it was found in the current folder
 	// socket is where the daemon answers; empty: the configuration says it.
 	socket string
 }
 
 // configFlag adds the one of commands that look at what a daemon does, or tell it something.
 func configFlag(cmd *cobra.Command, file *configPath) {
-	cmd.Flags().StringVarP(&file.name, "config", "c", "daemon.yaml", "configuration of the daemon (kind: Daemon)")
+	file.name = daemonFile
+	cmd.Flags().VarP((*configName)(file), "config", "c", "configuration of the daemon (kind: Daemon)")
+}
+
+// configName is a configuration that the user names.
+type configName configPath
+
+func (c *configName) String() string { return c.name }
+func (c *configName) Type() string   { return "string" }
+
+func (c *configName) Set(name string) error {
+	c.name, c.named = name, true
+	return nil
 }
 
 // daemonFlags adds those of commands that a daemon answers.

@@ -103,7 +103,8 @@ func linkProgram(t *testing.T) (dir string) {
 // inScript is the folder and the environment of a script. Its home has nothing of a user.
 func inScript(ts *testscript.TestScript) *invocation {
 	return &invocation{
-		dir: ts.MkAbs("."), getenv: ts.Getenv, cacheDir: ts.Getenv("XDG_CACHE_HOME"),
+		dir: ts.MkAbs("."), getenv: ts.Getenv,
+		cacheDir: ts.Getenv("XDG_CACHE_HOME"), configDir: filepath.Join(ts.Getenv("WORK"), ".config"),
 		stdin: strings.NewReader(""), stdout: ts.Stdout(), stderr: ts.Stderr(),
 		hangups: func() (<-chan os.Signal, func()) { return nil, func() {} },
 	}
