@@ -69,7 +69,10 @@ func (r *reading) gate(spec *gateSpec, wave *Wave, path ...any) Gate {
 	if s := spec.Job; s != nil {
 		count++
 		g.Job = &JobGate{Name: s.Name}
-		if !document.IsName(s.Name) { // also one with ${name} in it, which stands for nothing here
+		switch {
+		case strings.TrimSpace(s.Name) == "":
+			at("missing")("job", "name")
+		case !document.IsName(s.Name): // also one with ${name} in it, which stands for nothing here
 			at("%q: want the name of a Job, like smoke", document.Shorten(s.Name))("job", "name")
 		}
 	}
@@ -113,7 +116,7 @@ func gateText(text string, at func(string, ...any) func(...any), path ...any) {
 	if strings.TrimSpace(text) == "" {
 		at("missing")(path...)
 	} else if name := unknownPlaceholder(text); name != "" {
-		at("%s: no such name, want one of %s", document.Shorten(name), fmt.Sprint(placeholders))(path...)
+		at("%s: no such name, want one of %s", document.Shorten(name), strings.Join(placeholders, ", "))(path...)
 	}
 }
 

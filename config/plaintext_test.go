@@ -16,7 +16,7 @@ func TestPlainText(t *testing.T) {
 		Endpoints: map[string]Endpoint{
 			"open": {URL: "http://open.example.com"}, "near": {URL: "http://127.0.0.1:9090", TokenFile: "t"},
 			"local": {URL: "http://localhost", TokenFile: "t"},
-			"safe": {URL: "https://safe.example.com", TokenFile: "t"}, "prom": {URL: "http://u:pw@prom", TokenFile: ""},
+			"safe":  {URL: "https://safe.example.com", TokenFile: "t"}, "prom": {URL: "http://u:pw@prom", TokenFile: ""},
 		},
 	}
 	const why = " gets a token or a password without encryption: want https"
