@@ -29,8 +29,8 @@ type Past struct {
 	// Taken is what it had when a commit of it was taken last, or what a change goes to; nil: there
 	// was none.
 	Taken Tree
-	// Since are the trees that it had between that and the commit, the newest first. Nil: there are
-	// none.
+	// Since are the trees that it had between that and the commit, the newest first; the last one
+	// is nil where it cannot be read. Nil: there are none.
 	Since iter.Seq[Tree]
 }
 
@@ -94,11 +94,15 @@ func problemsOf(references []IdleReference) (problems document.Problems) {
 }
 
 // whenWritten is the repository as it was when a document got its words, in one of the trees
-// before, the newest first; nil where it got them in none of these, or the fleet had a problem.
+// before, the newest first; nil where it got them in none of these, or the fleet had a problem. An
+// empty one stands for a tree that cannot be read: what is not known holds nothing back.
 func (r *Repository) whenWritten(doc *document.Document, before iter.Seq[Tree]) *Repository {
 	var written Tree
 	if before != nil {
 		for tree := range before {
+			if tree == nil {
+				return &Repository{}
+			}
 			if !stoodIn(doc, tree) {
 				break
 			}

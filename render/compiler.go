@@ -47,7 +47,8 @@ type Compiler struct {
 	// was none.
 	Before config.Tree
 	// Between are the trees that the branch had between the commit before and that of the next
-	// snapshot, the newest first: commits may be fetched together. Nil: there are none.
+	// snapshot, the newest first, nil for one that cannot be read: commits may be fetched together.
+	// Nil: there are none.
 	Between iter.Seq[config.Tree]
 	// Checkers run the programs that judge texts. Nil: none can be run.
 	Checkers Checkers

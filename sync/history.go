@@ -50,7 +50,7 @@ func (h history) lastTaken(commit config.Commit, newest config.Tree) config.Tree
 }
 
 // between are the trees that the branch had on its way from one commit to another one, without
-// those of the two, the newest first. They end at one that cannot be read.
+// those of the two, the newest first. They end at one that cannot be read, which is nil.
 func (h history) between(from, to config.Commit) iter.Seq[config.Tree] {
 	return func(yield func(config.Tree) bool) {
 		if from == "" {
@@ -58,10 +58,15 @@ func (h history) between(from, to config.Commit) iter.Seq[config.Tree] {
 		}
 		way, err := h.commits.Between(from, to)
 		if err != nil {
+			yield(nil)
 			return
 		}
 		for _, commit := range way[1:] {
-			if tree, err := h.tree(commit); err != nil || !yield(tree) {
+			tree, err := h.tree(commit)
+			if err != nil {
+				tree = nil
+			}
+			if !yield(tree) || tree == nil {
 				return
 			}
 		}

@@ -189,8 +189,13 @@ func (g *git) version() int {
 	return g.n
 }
 
-// push makes a commit the newest one.
+// push makes a commit the newest one. Its Masks and Windows name nothing in vain that those before
+// did not, which would hold it.
 func (g *git) push(c *commit) {
+	if taken := g.lastTaken(); taken != nil {
+		c.masks = namedIn(c, c.masks, taken.masks, g.head.masks)
+		c.windows = namedIn(c, c.windows, taken.windows, g.head.windows)
+	}
 	slices.SortFunc(c.units, func(a, b *unit) int { return strings.Compare(a.path, b.path) })
 	sum := sha1.Sum(fmt.Appendf(nil, "%d", len(g.order)))
 	c.author = g.world.authorOf(len(g.order))
@@ -205,6 +210,28 @@ func (g *git) push(c *commit) {
 	if g.world.judge != nil {
 		g.world.judge.offer(c)
 	}
+}
+
+// lastTaken is the newest commit that holds nothing; nil before the first.
+func (g *git) lastTaken() *commit {
+	for _, c := range slices.Backward(g.order) {
+		if !c.held {
+			return c
+		}
+	}
+	return nil
+}
+
+// namedIn are bounds without those about a unit that a commit does not have, but for those that
+// stood in the same document before.
+func namedIn(c *commit, bounds []where, before ...[]where) (named []where) {
+	for _, a := range bounds {
+		stood := func(list []where) bool { return len(named) < len(list) && list[len(named)] == a }
+		if a.unit == "" || c.unit(a.unit) != nil || !slices.ContainsFunc(before, func(list []where) bool { return !stood(list) }) {
+			named = append(named, a)
+		}
+	}
+	return named
 }
 
 // Fetch is [sync.Source.Fetch].
