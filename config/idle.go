@@ -95,7 +95,7 @@ func problemsOf(references []IdleReference) (problems document.Problems) {
 
 // whenWritten is the repository as it was when a document got its words, in one of the trees
 // before, the newest first; nil where it got them in none of these, or the fleet had a problem. An
-// empty one stands for a tree that cannot be read: what is not known holds nothing back.
+// empty one stands for a tree that cannot be read: a doubt holds nothing back.
 func (r *Repository) whenWritten(doc *document.Document, before iter.Seq[Tree]) *Repository {
 	var written Tree
 	if before != nil {

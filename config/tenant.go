@@ -36,6 +36,12 @@ type Tenant struct {
 	Labels, Annotations Names
 	// Images are those that its containers may run, without tag and digest.
 	Images Names
+	// PodSecurity is the level of its pods; never empty.
+	PodSecurity string
+	// ClusterRoles are those that its bindings may give besides its own.
+	ClusterRoles []string
+	// Allow is what its objects may do besides, of [TenantAllowances].
+	Allow []string
 
 	doc *document.Document
 }
@@ -59,19 +65,35 @@ func (t *Tenant) OnCluster(name string) bool {
 	return t == nil || len(t.Clusters) == 0 || slices.Contains(t.Clusters, name)
 }
 
-// ownNamespaces is how the names of Kubernetes' own namespaces begin.
-const ownNamespaces = "kube-"
+// TenantAllowances are what a Tenant may be allowed besides its bounds.
+var TenantAllowances = []string{"aggregation", "controlPlaneNodes", "externalIPs", "systemPriority", "wideRights"}
+
+// podSecurityLevels are those of Kubernetes, the one that takes least first.
+var podSecurityLevels = []string{"restricted", "baseline", "privileged"}
+
+// defaultClusterRoles are those that a binding of a tenant may give where nothing is said.
+var defaultClusterRoles = []string{"view", "edit"}
+
+// IsSystemNamespace says whether a namespace is one of Kubernetes' own, or where swell itself may
+// run: who writes there has the cluster.
+func IsSystemNamespace(name string) bool {
+	return strings.HasPrefix(name, "kube-") || name == "swell" || name == "swell-system"
+}
 
 // Namespace says whether an object of the tenant may live in a namespace. One of
-// Kubernetes' own takes a pattern that begins with kube- as well.
+// [IsSystemNamespace] is named in full.
 func (t *Tenant) Namespace(name string) bool {
-	if !strings.HasPrefix(name, ownNamespaces) {
-		return t.Namespaces.Admit(name)
-	}
-	return t.Namespaces.Admit(name) && slices.ContainsFunc(t.Namespaces, func(pattern string) bool {
-		return strings.HasPrefix(pattern, ownNamespaces) && like(pattern, name)
-	})
+	return t.Namespaces.Admit(name) && (!IsSystemNamespace(name) || slices.Contains(t.Namespaces, name))
 }
+
+// ClusterRole says whether a binding of the tenant may give a ClusterRole.
+func (t *Tenant) ClusterRole(name string) bool {
+	const kind = "ClusterRole.rbac.authorization.k8s.io"
+	return slices.Contains(t.ClusterRoles, name) || t.Allows("wideRights") || t.ClusterKind(kind, name)
+}
+
+// Allows says whether something of [TenantAllowances] is allowed.
+func (t *Tenant) Allows(allowance string) bool { return slices.Contains(t.Allow, allowance) }
 
 // ClusterKind says whether the tenant may have an object outside of namespaces, by
 // its [KindName] and its name.

@@ -18,7 +18,12 @@ func TestTenantNamespaces(t *testing.T) {
 		{Names{"*"}, "kube-system", false},
 		{Names{"*", "kube-public"}, "kube-public", true},
 		{Names{"*", "kube-public"}, "kube-system", false},
-		{Names{"*", "kube-*"}, "kube-system", true},
+		{Names{"*", "kube-*"}, "kube-system", false},
+		{Names{"*", "!kube-public", "kube-public"}, "kube-public", false},
+		{Names{"*"}, "swell", false},
+		{Names{"*"}, "swell-system", false},
+		{Names{"*"}, "swell-shop", true},
+		{Names{"swell"}, "swell", true},
 		{Names{"k*"}, "kube-system", false},
 		{Names{"kube-system"}, "kube-system", true},
 	} {

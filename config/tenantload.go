@@ -4,6 +4,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -18,6 +19,8 @@ func (l *loader) loadTenant(doc *document.Document) {
 	var spec struct {
 		ServiceAccount                                                                          *struct{ Namespace, Name string }
 		Folders, Owners, Clusters, Namespaces, Kinds, ClusterKinds, Labels, Annotations, Images []string
+		PodSecurity                                                                             string
+		ClusterRoles, Allow                                                                     []string
 	}
 	in := readOwn(doc, &spec)
 	in.name("")
@@ -29,6 +32,28 @@ func (l *loader) loadTenant(doc *document.Document) {
 		Images:      in.names(spec.Images, "images", isImagePattern, "an image in full with its registry, without tag and digest, like registry.example.com/shop/*"),
 	}
 	t.ClusterKinds = in.names(spec.ClusterKinds, "clusterKinds", isClusterKindPattern, "a kind with its group, and perhaps names, like Namespace or ClusterRole.rbac.authorization.k8s.io/shop-*")
+	t.PodSecurity = cmp.Or(spec.PodSecurity, podSecurityLevels[0])
+	if !slices.Contains(podSecurityLevels, t.PodSecurity) {
+		const text = "want one of %s, got %q"
+		levels := strings.Join(podSecurityLevels, ", ")
+		in.at("spec", "podSecurity").problem(document.CodeType, text, levels, document.Shorten(t.PodSecurity))
+	}
+	if t.ClusterRoles = spec.ClusterRoles; t.ClusterRoles == nil {
+		t.ClusterRoles = defaultClusterRoles
+	}
+	t.Allow = spec.Allow
+	for i, allowance := range t.Allow {
+		if !slices.Contains(TenantAllowances, allowance) {
+			const text = "%q: want one of %s"
+			in.at("spec", "allow", i).problem(document.CodeType, text, document.Shorten(allowance), strings.Join(TenantAllowances, ", "))
+		}
+	}
+	for i, pattern := range t.Namespaces {
+		if strings.HasPrefix(pattern, "kube-") && strings.Contains(pattern, "*") {
+			const text = "%q: Kubernetes' own namespaces are named in full, like kube-public"
+			in.at("spec", "namespaces", i).problem(document.CodeType, text, document.Shorten(pattern))
+		}
+	}
 	if account := spec.ServiceAccount; account != nil {
 		for _, part := range []struct{ field, name string }{{"namespace", account.Namespace}, {"name", account.Name}} {
 			if !document.IsLabel(part.name) {

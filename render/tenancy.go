@@ -56,7 +56,9 @@ type ruling struct {
 // rules is the address of all that the ruling says about objects, wherever it stands.
 func (r ruling) rules() string {
 	sum := sha256.New()
-	for _, list := range [][]string{r.Namespaces, r.Kinds, r.ClusterKinds, r.Labels, r.Annotations, r.Images} {
+	for _, list := range [][]string{
+		r.Namespaces, r.Kinds, r.ClusterKinds, r.Labels, r.Annotations, r.Images, r.ClusterRoles, r.Allow, {r.PodSecurity},
+	} {
 		fmt.Fprintf(sum, "%q\n", list)
 	}
 	fmt.Fprintf(sum, "%q %s\n", r.Name, r.of)
@@ -153,6 +155,7 @@ func (j judge) checkOwners(files []string, tenant *config.Tenant) (problems docu
 
 // tenancy holds the object against what its unit's tenant may bring.
 func (d *draft) tenancy(id object.ID, namespaced bool) {
+	isWhole := len(d.problems) == 0 // else nobody knows what its pods are
 	for _, r := range d.tenants {
 		refuse := func(path []any, format string, args ...any) {
 			d.problem(document.CodeTenancy, path, "%s (%s)%s", fmt.Sprintf(format, args...), r.Position.File, r.of)
@@ -170,6 +173,9 @@ func (d *draft) tenancy(id object.ID, namespaced bool) {
 		case id.Group == "" && id.Kind == "Namespace" && !r.Namespace(id.Name):
 			refuse([]any{"metadata", "name"}, "%q is no namespace of tenant %s: want %s", id.Name, r.Name, orAny(r.Namespaces))
 		}
+		if isWhole {
+			r.walls(id, d.object, refuse)
+		}
 		if len(r.Labels)+len(r.Annotations)+len(r.Images) > 0 {
 			inside(d.object, make([]any, 0, 16), func(path []any, m map[string]any) { r.check(path, m, refuse) })
 		}
@@ -185,13 +191,14 @@ func orNone(list []string) string {
 
 func orAny(names config.Names) string {
 	if len(names) == 0 {
-		return "one that does not begin with kube-"
+		return "one that is neither Kubernetes' own nor swell's"
 	}
 	return names.String()
 }
 
 // check holds a mapping of an object against the keys and images that the tenant may
-// have: metadata, wherever it is, and lists of containers, also in custom resources.
+// have: metadata, wherever it is, and whatever has the shape of a container, also in custom
+// resources, which call it container, script or step.
 func (r ruling) check(path []any, m map[string]any, refuse func(path []any, format string, args ...any)) {
 	for _, keys := range []struct {
 		field string
@@ -208,13 +215,7 @@ func (r ruling) check(path []any, m map[string]any, refuse func(path []any, form
 	if len(r.Images) == 0 {
 		return
 	}
-	for _, field := range []string{"containers", "initContainers", "ephemeralContainers"} {
-		list, _ := m[field].([]any)
-		for i, item := range list {
-			container, _ := item.(map[string]any)
-			r.checkImage(append(slices.Clip(path), field, i, "image"), container["image"], refuse)
-		}
-	}
+	r.checkImage(append(slices.Clip(path), "image"), m["image"], refuse)
 	volumes, _ := m["volumes"].([]any)
 	for i, item := range volumes {
 		volume, _ := item.(map[string]any)

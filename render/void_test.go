@@ -116,7 +116,8 @@ func TestAGateForAJobThatNobodyHas(t *testing.T) {
 			t.Errorf("%s: got %q", job, got)
 		}
 	}
-	if s := snapshot(new(Compiler), with(richFiles(), rollout(`"${name}-smoke"`))); !strings.Contains(s.Problems.String(), "want the name of a Job, like smoke") {
+	s := snapshot(new(Compiler), with(richFiles(), rollout(`"${name}-smoke"`)))
+	if !strings.Contains(s.Problems.String(), "want the name of a Job, like smoke") {
 		t.Errorf("a name with a placeholder: %v", s.Problems)
 	}
 }

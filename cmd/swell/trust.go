@@ -152,7 +152,10 @@ Exit codes: 0 trusted, 1 not confirmed, 2 an error.`,
 			if err := confirm(cmd, yes, fmt.Sprintf("What %s say may run programs as you. Trust their content?", names)); err != nil {
 				return err
 			}
-			if err := errors.Join(os.MkdirAll(filepath.Dir(record), 0o700), os.WriteFile(record, []byte(sum+" "+file.name+"\n"), 0o600)); err != nil {
+			if err := os.MkdirAll(filepath.Dir(record), 0o700); err != nil {
+				return in.named(err)
+			}
+			if err := os.WriteFile(record, []byte(sum+" "+file.name+"\n"), 0o600); err != nil {
 				return in.named(err)
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s: trusted until %s change\n", file.name, names)

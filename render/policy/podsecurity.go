@@ -9,6 +9,7 @@ import (
 
 	core "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	security "k8s.io/pod-security-admission/api"
 	checks "k8s.io/pod-security-admission/policy"
 
@@ -77,6 +78,34 @@ func (r *request) forbidden(level security.LevelVersion, metadata *metav1.Object
 		return ""
 	}
 	result := checks.AggregateCheckResults(levels(r.in.Kubernetes).EvaluatePod(level, metadata, spec))
+	if result.Allowed {
+		return ""
+	}
+	return result.ForbiddenDetail()
+}
+
+// PodPath is where an object of a kind has the spec of the pods that it makes; nil where it makes
+// none.
+func PodPath(apiVersion, kindName string) []any {
+	o := &Object{APIVersion: apiVersion, Kind: kindName}
+	if !makesPods(o) {
+		return nil
+	}
+	return podPath(o)
+}
+
+// OfLevel says why the pods that an object of a kind with a [PodPath] makes are not of a level of
+// Pod Security, restricted or baseline, as the newest version has it; empty when they are.
+func OfLevel(level, apiVersion, kindName string, content map[string]any) string {
+	metadata, spec := podOf(typed(schema.FromAPIVersionAndKind(apiVersion, kindName), content))
+	if spec == nil {
+		return "it has a form that this version of swell does not know"
+	}
+	if spec.HostNetwork {
+		defaults.Pod(spec)
+	}
+	newest := security.LevelVersion{Level: security.Level(level), Version: security.LatestVersion()}
+	result := checks.AggregateCheckResults(levels("").EvaluatePod(newest, metadata, spec))
 	if result.Allowed {
 		return ""
 	}

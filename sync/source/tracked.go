@@ -39,11 +39,11 @@ func Tracked(files []string) (tracked []string) {
 
 // workTree is the root of the work tree that a folder is in; empty where there is none.
 func workTree(dir string) string {
-	for at := dir; ; at = filepath.Dir(at) {
-		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
-			return at
+	for root := dir; ; root = filepath.Dir(root) {
+		if _, err := os.Lstat(filepath.Join(root, ".git")); err == nil {
+			return root
 		}
-		if at == filepath.Dir(at) {
+		if root == filepath.Dir(root) {
 			return ""
 		}
 	}

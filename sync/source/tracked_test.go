@@ -35,14 +35,14 @@ func TestTracked(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	expect := func(what, dir string, want ...string) {
+	expect := func(scene, dir string, want ...string) {
 		t.Helper()
 		files := []string{filepath.Join(dir, "in/a.yaml"), filepath.Join(dir, "in/new.yaml"), filepath.Join(root, "outside.yaml")}
 		for i := range want {
 			want[i] = filepath.Join(dir, want[i])
 		}
 		if diff := cmp.Diff(want, Tracked(files)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", what, diff)
+			t.Errorf("%s (-want +got):\n%s", scene, diff)
 		}
 	}
 	expect("outside of Git", repo)

@@ -24,6 +24,7 @@ spec:
   labels: ["*", "!secret.example.com/*"]
   annotations: ["*", "!nginx.ingress.kubernetes.io/*-snippet"]
   images: ["registry.example.com/*"]
+  podSecurity: privileged
 ---
 `, team, team, team)
 	}

@@ -1,0 +1,121 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/swell-sh/swell/render/object"
+	"github.com/swell-sh/swell/render/policy"
+)
+
+// Walls are bounds that hold for the objects of every tenant, unless its document opens them: what
+// an object would give its tenant of the cluster, or of other tenants. An account of the tenant's
+// own, and Kubernetes' rights, stop the same things later, and only where there is one.
+
+// refusing notes that a tenant may not have what stands at a path.
+type refusing func(path []any, format string, args ...any)
+
+func (r ruling) walls(id object.ID, content map[string]any, refuse refusing) {
+	r.wallOfPods(content, refuse)
+	switch {
+	case id.Group == "rbac.authorization.k8s.io":
+		r.wallOfRights(id.Kind, content, refuse)
+	case id.Group == "" && id.Kind == "Service" && !r.Allows("externalIPs"):
+		if addresses, _ := fieldOf(content, "spec", "externalIPs").([]any); len(addresses) > 0 {
+			refuse([]any{"spec", "externalIPs"}, "tenant %s may not take addresses: its allow has no externalIPs", r.Name)
+		}
+	}
+}
+
+// wallOfPods keeps pods to the tenant's level of Pod Security, off the control plane, and out of
+// the priority of Kubernetes' own.
+func (r ruling) wallOfPods(content map[string]any, refuse refusing) {
+	apiVersion, _ := content["apiVersion"].(string)
+	kindName, _ := content["kind"].(string)
+	path := policy.PodPath(apiVersion, kindName)
+	if path == nil {
+		return
+	}
+	if r.PodSecurity != "privileged" {
+		if why := policy.OfLevel(r.PodSecurity, apiVersion, kindName, content); why != "" {
+			refuse(path, "tenant %s may have pods of level %s of Pod Security alone: %s", r.Name, r.PodSecurity, why)
+		}
+	}
+	pod, _ := fieldOf(content, path...).(map[string]any)
+	at := func(field ...any) []any { return append(slices.Clone(path), field...) }
+	if class, _ := pod["priorityClassName"].(string); strings.HasPrefix(class, "system-") && !r.Allows("systemPriority") {
+		refuse(at("priorityClassName"), "tenant %s may not have the priority of Kubernetes' own: its allow has no systemPriority", r.Name)
+	}
+	if r.Allows("controlPlaneNodes") {
+		return
+	}
+	const why = "tenant %s may not run %s: its allow has no controlPlaneNodes"
+	if node, _ := pod["nodeName"].(string); node != "" {
+		refuse(at("nodeName"), why, r.Name, "on a node by name, past the scheduler")
+	}
+	tolerations, _ := pod["tolerations"].([]any)
+	for i, item := range tolerations {
+		toleration, _ := item.(map[string]any)
+		if key, _ := toleration["key"].(string); key == "" || slices.Contains(controlPlane, key) {
+			refuse(at("tolerations", i), why, r.Name, "on nodes of the control plane")
+		}
+	}
+}
+
+// controlPlane are the taints of nodes of the control plane. A toleration without a key is one of
+// all.
+var controlPlane = []string{"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"}
+
+// strongVerbs give more than they name.
+var strongVerbs = []any{"*", "escalate", "bind", "impersonate"}
+
+// wallOfRights keeps roles to what they name, and bindings to the tenant's own ClusterRoles and
+// those of its document.
+func (r ruling) wallOfRights(kindName string, content map[string]any, refuse refusing) {
+	if !r.Allows("wideRights") {
+		rules, _ := content["rules"].([]any)
+		for i, item := range rules {
+			rule, _ := item.(map[string]any)
+			for field, wide := range map[string][]any{"apiGroups": {"*"}, "resources": {"*", "*/*"}, "verbs": strongVerbs, "nonResourceURLs": {"*", "/*"}} {
+				values, _ := rule[field].([]any)
+				for n, value := range values {
+					if slices.Contains(wide, value) {
+						refuse([]any{"rules", i, field, n}, "tenant %s may not give %q: name what it needs, or its allow has wideRights", r.Name, fmt.Sprint(value))
+					}
+				}
+			}
+		}
+	}
+	if kind, _ := fieldOf(content, "roleRef", "kind").(string); kind == "ClusterRole" {
+		if name, _ := fieldOf(content, "roleRef", "name").(string); !r.ClusterRole(name) {
+			refuse([]any{"roleRef", "name"}, "tenant %s may not give the ClusterRole %q: its clusterRoles are %s", r.Name, name, orNone(r.ClusterRoles))
+		}
+	}
+	if r.Allows("aggregation") || kindName != "ClusterRole" {
+		return
+	}
+	const why = "tenant %s may not give the roles of others rights, or take theirs: its allow has no aggregation"
+	if content["aggregationRule"] != nil {
+		refuse([]any{"aggregationRule"}, why, r.Name)
+	}
+	labels, _ := fieldOf(content, "metadata", "labels").(map[string]any)
+	for key := range labels {
+		if strings.HasPrefix(key, "rbac.authorization.k8s.io/aggregate-to-") {
+			refuse([]any{"metadata", "labels", key}, why, r.Name)
+		}
+	}
+}
+
+// fieldOf is the value at a path of mappings; nil where there is none.
+func fieldOf(value any, path ...any) any {
+	for _, step := range path {
+		m, _ := value.(map[string]any)
+		key, _ := step.(string)
+		value = m[key]
+	}
+	return value
+}
