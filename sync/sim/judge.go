@@ -218,11 +218,14 @@ func (j *judge) after(c *call, code int) {
 // the state says.
 const gitPatience = 5 * time.Second
 
+// sameMoment is how near to the end of a wait an answer comes that may be too late.
+const sameMoment = 10 * time.Millisecond
+
 // fetched notes that a process has a commit.
 func (j *judge) fetched(p *process, c *commit) {
 	if before, again := j.first[p.number]; !again {
 		j.first[p.number] = c
-		if p.refused || time.Since(p.asked) >= gitPatience {
+		if p.refused || time.Since(p.asked) >= gitPatience-sameMoment {
 			j.blind[p.number] = j.elapsed
 		}
 	} else if before != c {

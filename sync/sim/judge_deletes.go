@@ -47,7 +47,7 @@ func (j *judge) deletes(c *call, at *cluster, k key) {
 func (j *judge) rightly(c *call, entries []store.Entry, k key, uid string) {
 	rule, why := "nothing is deleted in doubt", "no commit was fetched"
 	commits := []*commit{j.inForce[c.process.number], j.known[c.process.number]}
-	if commits[0] == nil && commits[1] == nil { // without Git, the commit of the state stays in force
+	if commits[0] == nil && (commits[1] == nil || j.isBlind(c.process)) { // without Git, the commit of the state stays in force
 		commits[0] = j.newest
 	}
 	for _, commit := range commits {

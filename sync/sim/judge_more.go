@@ -122,7 +122,7 @@ func (j *judge) takesBack(c *call, u *unit, t target, k key, is, mark string) {
 	if commit != j.first[c.process.number] || !j.goodIn(commit, u) || j.goesBack(c.process, u.path) {
 		return // something from before may be under way
 	}
-	if at, was := j.blind[c.process.number]; was && j.elapsed-at < jobTime {
+	if j.isBlind(c.process) {
 		return // and here, too
 	}
 	if r := j.rows[u.path]; r != nil && r.Blocked != "" {
@@ -131,6 +131,13 @@ func (j *judge) takesBack(c *call, u *unit, t target, k key, is, mark string) {
 	if u.objects(t)[k] == is && is != mark {
 		j.objectf("nothing is taken back", "%s: %s on %s has %s, which Git wants, and gets %s", c.key(), k, t.name, is, mark)
 	}
+}
+
+// isBlind says that a process went on without Git a moment ago: what it began then may be under
+// way.
+func (j *judge) isBlind(p *process) bool {
+	since, was := j.blind[p.number]
+	return was && j.elapsed-since < jobTime
 }
 
 // tooEarly: what the new bundle replaces is deleted when all of that is there and healthy.

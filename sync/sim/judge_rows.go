@@ -73,12 +73,12 @@ func (j *judge) readRows(p *process) {
 		}
 		next[string(path)] = r
 	}
-	maps.DeleteFunc(j.rolloutSince, func(k rolloutKey, _ time.Duration) bool {
-		return before[k.unit] != nil && next[k.unit] == nil // it left, and nobody remembers its releases
-	})
 	j.rows, j.rowsOf = next, is
 	j.readRollouts(next)
 	if lineage := j.lineage[p.number]; before != nil && j.rowsIn == lineage {
+		maps.DeleteFunc(j.rolloutSince, func(k rolloutKey, _ time.Duration) bool {
+			return before[k.unit] != nil && next[k.unit] == nil // it left, and nobody remembers its releases
+		})
 		j.begins(p, before, next)
 		j.unsaid(p, before, next)
 	} else {
