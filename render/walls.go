@@ -70,8 +70,11 @@ func (r ruling) wallOfPods(content map[string]any, refuse refusing) {
 // all.
 var controlPlane = []string{"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"}
 
-// strongVerbs give more than they name.
-var strongVerbs = []any{"*", "escalate", "bind", "impersonate"}
+// wideValues are those of fields of rules that give more than they name.
+var wideValues = map[string][]any{
+	"apiGroups": {"*"}, "resources": {"*", "*/*"}, "nonResourceURLs": {"*", "/*"},
+	"verbs": {"*", "escalate", "bind", "impersonate"},
+}
 
 // wallOfRights keeps roles to what they name, and bindings to the tenant's own ClusterRoles and
 // those of its document.
@@ -80,11 +83,12 @@ func (r ruling) wallOfRights(kindName string, content map[string]any, refuse ref
 		rules, _ := content["rules"].([]any)
 		for i, item := range rules {
 			rule, _ := item.(map[string]any)
-			for field, wide := range map[string][]any{"apiGroups": {"*"}, "resources": {"*", "*/*"}, "verbs": strongVerbs, "nonResourceURLs": {"*", "/*"}} {
+			for field, wide := range wideValues {
 				values, _ := rule[field].([]any)
 				for n, value := range values {
 					if slices.Contains(wide, value) {
-						refuse([]any{"rules", i, field, n}, "tenant %s may not give %q: name what it needs, or its allow has wideRights", r.Name, fmt.Sprint(value))
+						const text = "tenant %s may not give %q: name what it needs, or its allow has wideRights"
+						refuse([]any{"rules", i, field, n}, text, r.Name, fmt.Sprint(value))
 					}
 				}
 			}
@@ -92,7 +96,8 @@ func (r ruling) wallOfRights(kindName string, content map[string]any, refuse ref
 	}
 	if kind, _ := fieldOf(content, "roleRef", "kind").(string); kind == "ClusterRole" {
 		if name, _ := fieldOf(content, "roleRef", "name").(string); !r.ClusterRole(name) {
-			refuse([]any{"roleRef", "name"}, "tenant %s may not give the ClusterRole %q: its clusterRoles are %s", r.Name, name, orNone(r.ClusterRoles))
+			const text = "tenant %s may not give the ClusterRole %q: its clusterRoles are %s"
+			refuse([]any{"roleRef", "name"}, text, r.Name, name, orNone(r.ClusterRoles))
 		}
 	}
 	if r.Allows("aggregation") || kindName != "ClusterRole" {
