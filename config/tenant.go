@@ -40,7 +40,7 @@ type Tenant struct {
 	PodSecurity string
 	// ClusterRoles are those that its bindings may give besides its own.
 	ClusterRoles []string
-	// Allow is what its objects may do besides, of [TenantAllowances].
+	// Allow is what its objects may do besides, of the allowances of the document.
 	Allow []string
 
 	doc *document.Document
@@ -65,8 +65,8 @@ func (t *Tenant) OnCluster(name string) bool {
 	return t == nil || len(t.Clusters) == 0 || slices.Contains(t.Clusters, name)
 }
 
-// TenantAllowances are what a Tenant may be allowed besides its bounds.
-var TenantAllowances = []string{"aggregation", "controlPlaneNodes", "externalIPs", "systemPriority", "wideRights"}
+// tenantAllowances are what a Tenant may be allowed besides its bounds.
+var tenantAllowances = []string{"aggregation", "controlPlaneNodes", "externalIPs", "systemPriority", "wideRights"}
 
 // podSecurityLevels are those of Kubernetes, the one that takes least first.
 var podSecurityLevels = []string{"restricted", "baseline", "privileged"}
@@ -74,16 +74,16 @@ var podSecurityLevels = []string{"restricted", "baseline", "privileged"}
 // defaultClusterRoles are those that a binding of a tenant may give where nothing is said.
 var defaultClusterRoles = []string{"view", "edit"}
 
-// IsSystemNamespace says whether a namespace is one of Kubernetes' own, or where swell itself may
+// isSystemNamespace says whether a namespace is one of Kubernetes' own, or where swell itself may
 // run: who writes there has the cluster.
-func IsSystemNamespace(name string) bool {
+func isSystemNamespace(name string) bool {
 	return strings.HasPrefix(name, "kube-") || name == "swell" || name == "swell-system"
 }
 
 // Namespace says whether an object of the tenant may live in a namespace. One of
-// [IsSystemNamespace] is named in full.
+// [isSystemNamespace] is named in full.
 func (t *Tenant) Namespace(name string) bool {
-	return t.Namespaces.Admit(name) && (!IsSystemNamespace(name) || slices.Contains(t.Namespaces, name))
+	return t.Namespaces.Admit(name) && (!isSystemNamespace(name) || slices.Contains(t.Namespaces, name))
 }
 
 // ClusterRole says whether a binding of the tenant may give a ClusterRole.
@@ -92,7 +92,7 @@ func (t *Tenant) ClusterRole(name string) bool {
 	return slices.Contains(t.ClusterRoles, name) || t.Allows("wideRights") || t.ClusterKind(kind, name)
 }
 
-// Allows says whether something of [TenantAllowances] is allowed.
+// Allows says whether an allowance of the document is given.
 func (t *Tenant) Allows(allowance string) bool { return slices.Contains(t.Allow, allowance) }
 
 // ClusterKind says whether the tenant may have an object outside of namespaces, by

@@ -43,9 +43,9 @@ func (l *loader) loadTenant(doc *document.Document) {
 	}
 	t.Allow = spec.Allow
 	for i, allowance := range t.Allow {
-		if !slices.Contains(TenantAllowances, allowance) {
+		if !slices.Contains(tenantAllowances, allowance) {
 			const text = "%q: want one of %s"
-			in.at("spec", "allow", i).problem(document.CodeType, text, document.Shorten(allowance), strings.Join(TenantAllowances, ", "))
+			in.at("spec", "allow", i).problem(document.CodeType, text, document.Shorten(allowance), strings.Join(tenantAllowances, ", "))
 		}
 	}
 	for i, pattern := range t.Namespaces {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/render/policy"
 )
 
 // idleTenants are the kinds that Tenants name in vain: no kind of any cluster has the name, so
@@ -46,18 +47,14 @@ func (w *world) scopedKinds() (namespaced, clusterWide []string) {
 	for _, set := range w.hard.distinct() {
 		for _, name := range set.Names() {
 			apiVersion, kindName, _ := strings.Cut(name, " ")
-			group, _, grouped := strings.Cut(apiVersion, "/")
-			if !grouped {
-				group = ""
-			}
-			k := set.Kind(apiVersion, kindName)
-			switch {
+			list := &clusterWide
+			switch k := set.Kind(apiVersion, kindName); {
 			case k == nil:
+				continue
 			case k.Namespaced:
-				namespaced = append(namespaced, config.KindName(group, kindName))
-			default:
-				clusterWide = append(clusterWide, config.KindName(group, kindName))
+				list = &namespaced
 			}
+			*list = append(*list, config.KindName(policy.GroupOf(apiVersion), kindName))
 		}
 	}
 	slices.Sort(namespaced)

@@ -199,7 +199,7 @@ func orAny(names config.Names) string {
 // check holds a mapping of an object against the keys and images that the tenant may
 // have: metadata, wherever it is, and whatever has the shape of a container, also in custom
 // resources, which call it container, script or step.
-func (r ruling) check(path []any, m map[string]any, refuse func(path []any, format string, args ...any)) {
+func (r ruling) check(path []any, m map[string]any, refuse refusing) {
 	for _, keys := range []struct {
 		field string
 		admit config.Names
@@ -224,7 +224,7 @@ func (r ruling) check(path []any, m map[string]any, refuse func(path []any, form
 	}
 }
 
-func (r ruling) checkImage(path []any, value any, refuse func(path []any, format string, args ...any)) {
+func (r ruling) checkImage(path []any, value any, refuse refusing) {
 	text, _ := value.(string)
 	if text == "" {
 		return

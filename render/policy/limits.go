@@ -39,8 +39,9 @@ func (r *request) limits() (found []Finding) {
 		}
 	}
 	object := r.typed()
-	if _, spec := podOf(object); spec != nil && makesPods(r.object) {
-		pod := measured(spec, n.Limits, podPath(r.object))
+	path := PodPath(r.object.APIVersion, r.object.Kind)
+	if _, spec := podOf(object); spec != nil && path != nil {
+		pod := measured(spec, n.Limits, path)
 		pod.checkLimits(n.Limits, refuse(LimitRange))
 		if len(n.Limits) > 0 {
 			pod.checkDefaults(refuse(LimitRange))
@@ -374,7 +375,7 @@ func (r *request) checkCount(q Quota, refuse func(field []any, format string, ar
 		return
 	}
 	names := []core.ResourceName{core.ResourceName("count/" + r.object.Resource), core.ResourceName(r.object.Resource)}
-	if g := group(r.object.APIVersion); g != "" {
+	if g := GroupOf(r.object.APIVersion); g != "" {
 		names = []core.ResourceName{core.ResourceName("count/" + r.object.Resource + "." + g)}
 	}
 	for _, name := range names {

@@ -92,7 +92,7 @@ func (m *matcher) anyRule(list []admission.NamedRuleWithOperations, r *request) 
 		return slices.Contains(list, "*") || slices.Contains(list, name)
 	}
 	if m.exact || !slices.ContainsFunc(list, func(named admission.NamedRuleWithOperations) bool {
-		return among(named.APIGroups, group(r.object.APIVersion)) && among(named.Resources, r.object.Resource) && !among(named.APIVersions, "*")
+		return among(named.APIGroups, GroupOf(r.object.APIVersion)) && among(named.Resources, r.object.Resource) && !among(named.APIVersions, "*")
 	}) {
 		return "", false
 	}

@@ -45,7 +45,8 @@ var everything = security.LevelVersion{Level: security.LevelPrivileged, Version:
 // makes. An API server refuses the pods; a controller of them it takes with a
 // warning, and its pods never come: that is refused here. Audit is not looked at.
 func (r *request) podSecurity() (found []Finding) {
-	if !r.object.Namespaced || !makesPods(r.object) {
+	path := PodPath(r.object.APIVersion, r.object.Kind)
+	if !r.object.Namespaced || path == nil {
 		return nil
 	}
 	levelsOf, wrong := security.PolicyToEvaluate(r.namespace().Labels, privileged)
@@ -60,11 +61,11 @@ func (r *request) podSecurity() (found []Finding) {
 		spec = spec.DeepCopy()
 		defaults.Pod(spec)
 	}
-	if why := r.forbidden(levelsOf.Enforce, metadata, spec); why != "" {
-		return []Finding{{Effect: Refused, Policy: PodSecurity, Message: fmt.Sprintf("%q of namespace %s: %s", levelsOf.Enforce.String(), r.object.Namespace, why), Field: podPath(r.object)}}
+	if why := forbidden(r.in.Kubernetes, levelsOf.Enforce, metadata, spec); why != "" {
+		return []Finding{{Effect: Refused, Policy: PodSecurity, Message: fmt.Sprintf("%q of namespace %s: %s", levelsOf.Enforce.String(), r.object.Namespace, why), Field: path}}
 	}
-	if why := r.forbidden(levelsOf.Warn, metadata, spec); why != "" {
-		return []Finding{{Effect: Warned, Policy: PodSecurity, Message: fmt.Sprintf("%q of namespace %s: %s", levelsOf.Warn.String(), r.object.Namespace, why), Field: podPath(r.object)}}
+	if why := forbidden(r.in.Kubernetes, levelsOf.Warn, metadata, spec); why != "" {
+		return []Finding{{Effect: Warned, Policy: PodSecurity, Message: fmt.Sprintf("%q of namespace %s: %s", levelsOf.Warn.String(), r.object.Namespace, why), Field: path}}
 	}
 	return nil
 }
@@ -72,12 +73,13 @@ func (r *request) podSecurity() (found []Finding) {
 // PodSecurity is the name of Pod Security in findings.
 const PodSecurity = "PodSecurity"
 
-// forbidden says why a pod is not of a level; empty when it is.
-func (r *request) forbidden(level security.LevelVersion, metadata *metav1.ObjectMeta, spec *core.PodSpec) string {
+// forbidden says why a pod is not of a level, as a version of Kubernetes judges it, see [levels];
+// empty when it is.
+func forbidden(kubernetes string, level security.LevelVersion, metadata *metav1.ObjectMeta, spec *core.PodSpec) string {
 	if level.Level == security.LevelPrivileged {
 		return ""
 	}
-	result := checks.AggregateCheckResults(levels(r.in.Kubernetes).EvaluatePod(level, metadata, spec))
+	result := checks.AggregateCheckResults(levels(kubernetes).EvaluatePod(level, metadata, spec))
 	if result.Allowed {
 		return ""
 	}
@@ -87,11 +89,10 @@ func (r *request) forbidden(level security.LevelVersion, metadata *metav1.Object
 // PodPath is where an object of a kind has the spec of the pods that it makes; nil where it makes
 // none.
 func PodPath(apiVersion, kindName string) []any {
-	o := &Object{APIVersion: apiVersion, Kind: kindName}
-	if !makesPods(o) {
+	if g := GroupOf(apiVersion); g != "" && g != "apps" && g != "batch" {
 		return nil
 	}
-	return podPath(o)
+	return podPaths[kindName]
 }
 
 // OfLevel says why the pods that an object of a kind with a [PodPath] makes are not of a level of
@@ -104,12 +105,7 @@ func OfLevel(level, apiVersion, kindName string, content map[string]any) string 
 	if spec.HostNetwork {
 		defaults.Pod(spec)
 	}
-	newest := security.LevelVersion{Level: security.Level(level), Version: security.LatestVersion()}
-	result := checks.AggregateCheckResults(levels("").EvaluatePod(newest, metadata, spec))
-	if result.Allowed {
-		return ""
-	}
-	return result.ForbiddenDetail()
+	return forbidden("", security.LevelVersion{Level: security.Level(level), Version: security.LatestVersion()}, metadata, spec)
 }
 
 // podPaths are where kinds that make pods have the spec of the pod.
@@ -117,11 +113,4 @@ var podPaths = map[string][]any{
 	"Pod": {"spec"}, "PodTemplate": {"template", "spec"}, "ReplicationController": {"spec", "template", "spec"},
 	"ReplicaSet": {"spec", "template", "spec"}, "Deployment": {"spec", "template", "spec"}, "DaemonSet": {"spec", "template", "spec"},
 	"StatefulSet": {"spec", "template", "spec"}, "Job": {"spec", "template", "spec"}, "CronJob": {"spec", "jobTemplate", "spec", "template", "spec"},
-}
-
-func podPath(o *Object) []any { return podPaths[o.Kind] }
-
-func makesPods(o *Object) bool {
-	g := group(o.APIVersion)
-	return podPaths[o.Kind] != nil && (g == "" || g == "apps" || g == "batch")
 }

@@ -173,8 +173,8 @@ func labelsOf(object map[string]any) labels.Set {
 	return set
 }
 
-// group is that of an apiVersion.
-func group(apiVersion string) string {
+// GroupOf is that of an apiVersion.
+func GroupOf(apiVersion string) string {
 	group, _, grouped := strings.Cut(apiVersion, "/")
 	if !grouped {
 		return ""

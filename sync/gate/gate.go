@@ -211,6 +211,9 @@ func (a *Asker) get(ctx context.Context, gate *config.HTTPGate, values map[strin
 
 // redacted is a reason without what an endpoint was sent to know us by, which it may send back.
 func (a *Asker) redacted(reason, name string) string {
+	if reason == "" {
+		return ""
+	}
 	endpoint := a.endpoints[name]
 	var r config.Redactor
 	if token, err := tokenOf(endpoint); err == nil {
