@@ -59,6 +59,9 @@ const (
 	// AnnotationOrders on a Lease of swell has the orders that keep writes from places, as the
 	// daemon wrote them.
 	AnnotationOrders = KeyPrefix + "orders"
+	// AnnotationWriter on a Lease of swell has the random name of the process that last began
+	// to write to the cluster.
+	AnnotationWriter = KeyPrefix + "writer"
 )
 
 var (
@@ -67,7 +70,7 @@ var (
 	// AnnotationsSet are the annotations that swell sets.
 	AnnotationsSet = []string{AnnotationHookRun, AnnotationUnit}
 	// AnnotationsOnLeases are those that swell sets on its own Leases.
-	AnnotationsOnLeases = []string{AnnotationCluster, AnnotationOrders}
+	AnnotationsOnLeases = []string{AnnotationCluster, AnnotationOrders, AnnotationWriter}
 	// AnnotationsInGit are the annotations of swell that may stand in Git.
 	AnnotationsInGit = []string{AnnotationAdopt, AnnotationHook, AnnotationOwned, AnnotationPhase, AnnotationPrune, AnnotationReplace}
 )

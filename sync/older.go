@@ -7,11 +7,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply"
@@ -154,6 +156,40 @@ func (d *Daemon) reruns(e store.Entry) bool {
 	}
 	unit := d.state.Units[e.Unit]
 	return e.Ran != "" || unit == nil || unit.Targets[e.Target] == nil || unit.Targets[e.Target].Dirty
+}
+
+// strangeWriter says that a process which the state does not know wrote to a cluster last, by the
+// cluster's Lease; empty when it does not say so. It may be our own later self, of which an older
+// state was put back, or a standby. What either deleted leaves no other trace.
+func (p *pass) strangeWriter(name string) (why string, err error) {
+	writer := p.fleet.Of(name).Writer()
+	writers, err := p.tx.Writers()
+	if err != nil || writer == "" || writers[name] == nil || slices.Contains(writers[name], writer) {
+		return "", err
+	}
+	return fmt.Sprintf("a process of swell that the state does not know, %s, wrote there last, by the annotation %s of the Lease", writer, config.AnnotationWriter), nil
+}
+
+// putWriters notes that this process may write to a cluster from now on. Until its Lease says so,
+// the one before is named there.
+func (p *pass) putWriters(name string) error {
+	writers, err := p.tx.Writers()
+	if err != nil {
+		return err
+	}
+	next := map[string][]string{name: {p.fleet.Process()}}
+	if last := p.fleet.Of(name).Writer(); last != "" && last != p.fleet.Process() {
+		next[name] = append(next[name], last)
+	}
+	for other, known := range writers {
+		if _, is := p.surveys.known[other]; is && other != name {
+			next[other] = known
+		}
+	}
+	if maps.EqualFunc(next, writers, slices.Equal) {
+		return nil
+	}
+	return p.tx.PutWriters(next)
 }
 
 // distrust takes the cluster in as it is, and forgets what the state believes of

@@ -140,6 +140,34 @@ func testAnOlderStateIsNoticed(t *testing.T, w *world) {
 	}))
 }
 
+// TestAnOlderStateThatMissesDeletions: since the copy, swell has only deleted, and objects that
+// are gone show nothing. The Lease names the process that did it.
+func TestAnOlderStateThatMissesDeletions(t *testing.T) {
+	simulatedWith(t, surveying, testAnOlderStateThatMissesDeletions)
+}
+
+func testAnOlderStateThatMissesDeletions(t *testing.T, w *world) {
+	w.app("extra", "1", "three", "four")
+	w.commit()
+	w.release()
+	w.until("extra", w.is("extra", 1, rollout.Done))
+	w.stop()
+	w.copyState("copy")
+	w.start()
+	w.app("extra", "1", "three")
+	w.commit()
+	w.until("the deletion", w.soon(func() bool { return w.is("extra", 2, rollout.Done)() && w.get("dev-2/c", configMaps, "four") == nil }))
+	w.stop()
+	w.restore("copy")
+	w.start()
+	w.until("the survey", func() bool { return len(w.fleetEvents("older")) == 2 })
+	if older := w.fleetEvents("older"); !strings.Contains(older[0], "does not know") || !strings.Contains(older[0], config.AnnotationWriter) {
+		t.Errorf("events %q", older)
+	}
+	w.until("the end", w.soon(w.rebuilt))
+	w.want("what was deleted", fmt.Sprint(w.get("dev-1/a", configMaps, "four") == nil, w.get("dev-2/c", configMaps, "four") == nil), "true true")
+}
+
 // TestAnOlderStateWhereAllIsKept: everything swell has made is marked to be kept. What it has
 // made since the copy shows that the state is older, although what was orphaned looks alike.
 func TestAnOlderStateWhereAllIsKept(t *testing.T) {

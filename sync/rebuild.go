@@ -4,6 +4,7 @@
 package sync
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -210,8 +211,12 @@ func (p *pass) takeSurvey(found surveyed) error {
 		return err
 	}
 	is, older := p.surveys.known[name], ""
+	stranger, err := p.strangeWriter(name)
+	if err != nil {
+		return err
+	}
 	if is.Survey != store.Unsurveyed && p.surveys.compared[name] == 0 {
-		older = p.newerThan(inventory, found.entries, strings.Split(is.Unknown, ", "), p.orphaned(name))
+		older = cmp.Or(p.newerThan(inventory, found.entries, strings.Split(is.Unknown, ", "), p.orphaned(name)), stranger)
 	}
 	strays := unowned(inventory, found.entries)
 	if !p.monorepo.isConfirmed() { // what is kept was mostly orphaned
@@ -221,7 +226,7 @@ func (p *pass) takeSurvey(found surveyed) error {
 		p.surveys.due[name] = p.r.At.Add(surveyRetry)
 		p.surveys.failures[name] = fmt.Errorf("cluster %s: %s; what Git wants of it is not known yet", name, notOnRecord(older, strays))
 		isKept := func(e store.Entry) bool { return e.Keep } // it may have been orphaned
-		older = p.newerThan(inventory, found.entries, strings.Split(is.Unknown, ", "), isKept)
+		older = cmp.Or(p.newerThan(inventory, found.entries, strings.Split(is.Unknown, ", "), isKept), stranger)
 		if older != "" && is.Survey != store.Unsurveyed {
 			why := fmt.Sprintf("cluster %s: the state is older than the cluster: %s", name, older)
 			p.r.Transitions = append(p.r.Transitions, p.state.Suspect(name, why, p.r.At)...)
@@ -229,6 +234,9 @@ func (p *pass) takeSurvey(found surveyed) error {
 		return nil
 	}
 	p.surveys.due[name] = p.r.At.Add(surveyPause)
+	if err := p.putWriters(name); err != nil {
+		return err
+	}
 	if older != "" {
 		return p.distrust(name, found, older)
 	}

@@ -83,6 +83,9 @@ func (j *Job) Deletes() bool { return j.Kind == rollout.Remove || j.Kind == roll
 // Applies says whether the job sends objects.
 func (j *Job) Applies() bool { return j.Kind == rollout.Apply || j.Kind == rollout.Prove }
 
+// Changes says that the job may change something in the cluster.
+func (j *Job) Changes() bool { return j.Applies() || j.Deletes() }
+
 // WritesAhead lists the objects that the job may write: those that are new to the
 // inventory, and those whose content is not what it says as soon as the job begins. A hook
 // that runs for each bundle is one of these also where its text is the same.

@@ -157,7 +157,7 @@ func (f *Fleet) newLease(name string) *lease {
 	is := f.options.Holder
 	who := func(process string) string { return f.host + "/" + is.State + "/" + process }
 	l := &lease{cluster: name, namespace: cmp.Or(f.options.Lease.Namespace, config.DefaultLeaseNamespace), times: f.options.LeaseTimes,
-		holder: who(is.Process), state: is.State, orders: f.orders, known: f.options.Known, changed: f.options.Changed, begun: make(chan struct{}), over: make(chan struct{}), resumed: make(chan struct{}, 1)}
+		process: is.Process, holder: who(is.Process), state: is.State, orders: f.orders, known: f.options.Known, changed: f.options.Changed, begun: make(chan struct{}), over: make(chan struct{}), resumed: make(chan struct{}, 1)}
 	for _, process := range is.Before {
 		l.before = append(l.before, who(process))
 	}

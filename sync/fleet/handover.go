@@ -17,8 +17,8 @@ import (
 )
 
 // A Lease carries what whoever writes to the cluster next has to know before: the name of the
-// cluster in the monorepo, and the orders that keep writes from places. They are read by the
-// next holder, which may have another state, such as a standby, or an older one: its state was
+// cluster in the monorepo, the orders that keep writes from places, and which process wrote there
+// last. They are read by the next holder, which may have another state, such as a standby, or an older one: its state was
 // lost, or put back from a copy.
 
 // write puts into a Lease what it carries. Orders of an earlier holder stay until they were
@@ -35,6 +35,9 @@ func (l *lease) write(next *coordinationv1.Lease) {
 		annotations[config.AnnotationOrders] = l.orders
 	default:
 		delete(annotations, config.AnnotationOrders)
+	}
+	if l.isWriter {
+		annotations[config.AnnotationWriter] = l.process
 	}
 	next.Annotations = annotations
 }
@@ -82,6 +85,7 @@ func (l *lease) read(existing *coordinationv1.Lease) error {
 	}
 	orders := existing.Annotations[config.AnnotationOrders]
 	l.mu.Lock()
+	l.writer, l.isWriter = existing.Annotations[config.AnnotationWriter], false
 	isNew := orders != "" && orders != l.orders && orders != l.adopted && orders != l.inherited
 	if isNew {
 		l.inherited = orders
@@ -117,6 +121,38 @@ func (l *lease) adopt(orders string) {
 		l.changed()
 	}
 }
+
+// claim has the Lease say that we write to the cluster.
+func (l *lease) claim() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.isWriter {
+		l.isWriter, l.unsaid = true, true
+		l.poke()
+	}
+}
+
+// Writer is the process that last wrote to the cluster before the present term of its Lease,
+// by the Lease; empty where that is not known, or no Leases are kept.
+func (c *Cluster) Writer() string {
+	if c.lease == nil {
+		return ""
+	}
+	c.lease.mu.Lock()
+	defer c.lease.mu.Unlock()
+	return c.lease.writer
+}
+
+// Writes has the Lease say that this process writes to the cluster. The state must know the
+// process by then: see [store.Tx.PutWriters].
+func (c *Cluster) Writes() {
+	if c.lease != nil {
+		c.lease.claim()
+	}
+}
+
+// Process is the random name of this process, that Leases carry.
+func (f *Fleet) Process() string { return f.options.Holder.Process }
 
 // poke has the Lease written soon.
 func (l *lease) poke() {

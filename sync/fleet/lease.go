@@ -56,6 +56,7 @@ type lease struct {
 	cluster         string
 	namespace, name string
 	times           LeaseTimes
+	process         string   // the random part of our name
 	holder          string   // our name
 	before          []string // our names in earlier processes
 	reach           func(context.Context) (*apply.Cluster, error)
@@ -83,6 +84,10 @@ type lease struct {
 	orders, inherited, adopted string
 	unsaid                     bool
 	parted                     bool // it was written since it is suspended: see farewell
+	// writer is who last wrote to the cluster, as the Lease said when the term began; isWriter
+	// says that we have begun to since.
+	writer   string
+	isWriter bool
 	// seen is the Lease of somebody else, and since when it has been that.
 	seen   string
 	seenAt time.Time

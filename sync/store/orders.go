@@ -211,6 +211,7 @@ const (
 	factNames     = "names"
 	factBounds    = "bounds"
 	factUnreached = "unreached"
+	factWriters   = "writers"
 )
 
 // Asks are the gates that waited for approval when the last pass ended.

@@ -60,6 +60,17 @@ func (tx *Tx) Surveyed(name string, survey Survey, unknown string) error {
 		ON CONFLICT DO UPDATE SET survey = ?2, unknown = ?3`, name, string(survey), unknown)
 }
 
+// Writers are, by cluster, the processes that may be the last which wrote there, as far as the
+// state knows. A cluster that is not among them was not compared yet with a state that notes it.
+func (s Reader) Writers() (writers map[string][]string, err error) {
+	return writers, s.fact(factWriters, &writers)
+}
+
+// PutWriters makes these the processes that may have written to clusters last. A process is
+// among them before the Lease of the cluster names it: who is named there and is not among them
+// has written since the state was, see [fleet.Cluster.Writer].
+func (tx *Tx) PutWriters(writers map[string][]string) error { return tx.putFact(factWriters, writers) }
+
 // Adopt notes live objects that were found in a cluster, as Found. What has a
 // UID already stays as it is.
 func (tx *Tx) Adopt(entries []Entry) error {
