@@ -52,6 +52,10 @@ func (c *Cluster) Identity(ctx context.Context) (string, error) {
 	return uid, nil
 }
 
+// LedElsewhere says that the last answer of [Cluster.Identity] was another cluster's than the
+// connection's first.
+func (c *Cluster) LedElsewhere() bool { return c.identity.isDoubted() }
+
 // doubt notes that a request got no answer.
 func (i *identity) doubt() {
 	i.mu.Lock()

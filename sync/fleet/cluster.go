@@ -78,21 +78,10 @@ func (c *Cluster) Reach(ctx context.Context) (*apply.Cluster, error) {
 		return nil, err
 	}
 	if pinned != uid {
-		c.drop(conn)
 		return nil, fmt.Errorf("cluster %s: not the cluster we knew: its kube-system namespace has the UID %s, ours had %s: "+
 			"where it was made anew, swell cluster accept %s --uid %s forgets what the old one had", c.name, uid, pinned, c.name, uid)
 	}
 	return conn, nil
-}
-
-// drop has the next look connect anew. A connection takes the first cluster that it led to for
-// its own, and would refuse to write to the right one.
-func (c *Cluster) drop(conn *apply.Cluster) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.link != nil && c.link.Cluster == conn {
-		c.link = nil
-	}
 }
 
 func (c *Cluster) reach(ctx context.Context) (*apply.Cluster, string, error) {
@@ -118,7 +107,9 @@ func (c *Cluster) reach(ctx context.Context) (*apply.Cluster, string, error) {
 
 // identify asks for the cluster's identity, over the link or, when the kubeconfig
 // is not that of the link any more, over a new one. A new kubeconfig that does
-// not lead to an answer is not taken up as long as the link does.
+// not lead to an answer is not taken up as long as the link does. A link takes the first
+// cluster that it led to for its own, and would refuse to write to another, also to the right one:
+// when another one answers, there is a new link.
 func (c *Cluster) identify(ctx context.Context, before *link) (*link, string, error) {
 	if before == nil {
 		return c.connect(ctx)
@@ -132,6 +123,9 @@ func (c *Cluster) identify(ctx context.Context, before *link) (*link, string, er
 		c.setStale(nil, sum)
 	}
 	uid, err := before.Identity(ctx)
+	if err == nil && before.LedElsewhere() {
+		return c.connect(ctx)
+	}
 	return before, uid, err
 }
 

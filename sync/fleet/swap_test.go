@@ -32,13 +32,18 @@ func TestAConnectionThatBeganElsewhere(t *testing.T) {
 	if _, err := c.Reach(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	c.drop(c.Linked())
 	now = other
+	found, _, err := c.connect(t.Context()) // as in the background, while the cluster does not answer
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.link = found
 	for range 2 {
 		if _, err := c.Reach(t.Context()); err == nil || !strings.Contains(err.Error(), "not the cluster we knew") {
 			t.Errorf("another cluster: %v", err)
 		}
 	}
+	c.link = found
 	now = right
 	conn, err := c.Reach(t.Context())
 	if err != nil {
