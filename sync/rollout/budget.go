@@ -122,7 +122,7 @@ func (u *Unit) soaks() (soaks bool) {
 		if t.Trouble == TroubleDeferred || u.Rollout.Removing && t.Wanted == "" && t.debt() {
 			return false
 		}
-		soaks = soaks || t.applied() || !t.TriedAt.IsZero()
+		soaks = soaks || !t.TriedAt.IsZero() || t.applied() && !t.AppliedAt.Before(u.Rollout.StartedAt)
 	}
 	return soaks
 }

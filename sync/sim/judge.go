@@ -463,8 +463,8 @@ func (j *judge) hear(o observed) {
 			if t.Kind == "rolling back" && o.generation == j.generation { // or nobody knows of it any more
 				j.again(t)
 			}
-			if j.isOlder && strings.Contains(t.Text, "the state is older than the cluster") {
-				break
+			if (j.isOlder || j.world.rivals > 0) && strings.Contains(t.Text, "the state is older than the cluster") {
+				break // a second daemon wrote there too
 			}
 			if j.causes[unit] == "" && !j.isBrokenIn(t.Commit, unit) {
 				j.objectf("distress turns nothing back", "%s on %s: %s: %s, and nothing is wrong with the unit", unit, t.Target, t.Kind, t.Text)

@@ -27,6 +27,8 @@ type row struct {
 		Wave     int
 		Silence  bool
 		Promoted bool
+
+		StartedAt time.Time
 	}
 	Targets map[string]*rowTarget
 }
@@ -39,6 +41,7 @@ type rowTarget struct {
 	Masked, Trouble string
 	Health          rollout.Health
 	TriedAt         time.Time
+	AppliedAt       time.Time
 	Successor       string
 }
 
@@ -124,7 +127,7 @@ func (r *row) inFlight() bool {
 		}
 		if r.Rollout.Status == rollout.Progressing && t.Touched && t.Wave == r.Rollout.Wave {
 			waits = waits || t.Trouble == "deferred" || t.Wanted == "" && t.Trouble != ""
-			written = written || t.Wanted == t.Applied && !t.Dirty || !t.TriedAt.IsZero()
+			written = written || t.Wanted == t.Applied && !t.Dirty && !t.AppliedAt.Before(r.Rollout.StartedAt) || !t.TriedAt.IsZero()
 		}
 	}
 	return written && !waits
