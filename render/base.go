@@ -25,22 +25,39 @@ type rules struct {
 	basePolicies *policies
 }
 
+// judgesToo is the base, where its rules judge a commit too: where the commit changes more than
+// rules. Else it is nil.
+func (c *Compiler) judgesToo(r *config.Repository) *config.Repository {
+	if c.Base == nil || r.OnlyRules(c.Base) {
+		return nil
+	}
+	return c.Base
+}
+
 // rulesOf are those of a repository. What is as it was for the last commit is taken over.
-func (c *Compiler) rulesOf(r *config.Repository) rules {
+func (c *Compiler) rulesOf(r, base *config.Repository) rules {
 	var before rules
 	if c.world != nil {
 		before = c.world.rules
 	}
-	made := rules{base: c.Base, treatments: c.checksOf(r)}
-	made.checks = newChecks(made.treatments, c.checkersOf(r), c.Checkers, c.released)
+	made := rules{base: base, treatments: c.checksOf(r, base)}
+	made.checks = newChecks(made.treatments, checkersOf(r, base), c.Checkers, c.released)
 	if c.released {
 		return made
 	}
 	made.policies = loadPolicies(r, before.policies)
-	if base := c.Base; base != nil && (base.PoliciesHash != r.PoliciesHash || base.FactsHash != r.FactsHash) {
+	if base != nil && (base.PoliciesHash != r.PoliciesHash || base.FactsHash != r.FactsHash) {
 		made.basePolicies = loadPolicies(base, before.basePolicies)
 	}
 	return made
+}
+
+// baseFleet is the address of the base's fleet, where its Tenants judge units too; else empty.
+func (r *rules) baseFleet(own *config.Repository) string {
+	if r.base == nil || r.base.FleetHash == own.FleetHash {
+		return ""
+	}
+	return r.base.FleetHash
 }
 
 // problemsOfBase are those of its policies. They hold nothing by themselves.
@@ -56,12 +73,12 @@ func (r *rules) problemsOfBase() (problems document.Problems) {
 }
 
 // checksOf say what becomes of what checks find.
-func (c *Compiler) checksOf(r *config.Repository) config.Checks {
+func (c *Compiler) checksOf(r, base *config.Repository) config.Checks {
 	switch {
 	case c.Checks != nil:
 		return *c.Checks
-	case c.Base != nil:
-		return r.Checks.Stricter(c.Base.Checks)
+	case base != nil:
+		return r.Checks.Stricter(base.Checks)
 	}
 	return r.Checks
 }
@@ -75,16 +92,16 @@ type sourcedChecker struct {
 
 // checkersOf are the Checkers of a repository, and those of the base that it does not
 // have in the same words, or with the same schema.
-func (c *Compiler) checkersOf(r *config.Repository) (list []sourcedChecker) {
+func checkersOf(r, base *config.Repository) (list []sourcedChecker) {
 	for _, each := range r.Checkers {
 		list = append(list, sourcedChecker{Checker: each, schema: readSchema(r.Tree, each)})
 	}
-	if c.Base == nil {
+	if base == nil {
 		return list
 	}
 	own := list
-	for _, each := range c.Base.Checkers {
-		schema := readSchema(c.Base.Tree, each)
+	for _, each := range base.Checkers {
+		schema := readSchema(base.Tree, each)
 		same := func(o sourcedChecker) bool { return o.Same(each) && o.schema.at() == schema.at() }
 		if !slices.ContainsFunc(own, same) {
 			list = append(list, sourcedChecker{each, schema, true})

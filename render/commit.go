@@ -46,7 +46,7 @@ func NewCommit(tree config.Tree, cache *cache.Cache, version string, checkers Ch
 		}
 		c.units[unit.Path] = unit
 	}
-	c.pass = c.compiler.begin(repository, c.compiler.rulesOf(repository))
+	c.pass = c.compiler.begin(repository, c.compiler.rulesOf(repository, nil))
 	return c, nil
 }
 

@@ -133,7 +133,8 @@ func (c *Compiler) snapshot(commit config.Commit, tree config.Tree, past config.
 	mistyped, gone := repository.JudgeIdle(past)
 	s.Problems = append(s.Problems, mistyped...)
 	s.Problems = append(s.Problems, c.checkFacts(repository)...)
-	rules := c.rulesOf(repository)
+	s.Base = c.judgesToo(repository)
+	rules := c.rulesOf(repository, s.Base)
 	s.Problems = append(s.Problems, rules.policies.problems...)
 	s.Held = len(s.Problems) > 0
 	if s.Held {
@@ -220,7 +221,7 @@ func (c *Compiler) begin(r *config.Repository, judging rules) *pass {
 		previous = p.before.repository
 	}
 	changed, gone := r.Changes(previous)
-	if previous != nil && previous.FleetHash == r.FleetHash && previous.Name == r.Name && p.before.treatments == judging.treatments && previous.FactsHash == r.FactsHash && p.before.policies == judging.policies && p.before.basePolicies == judging.basePolicies {
+	if previous != nil && previous.FleetHash == r.FleetHash && previous.Name == r.Name && p.before.treatments == judging.treatments && p.before.baseFleet(previous) == judging.baseFleet(r) && previous.FactsHash == r.FactsHash && p.before.policies == judging.policies && p.before.basePolicies == judging.basePolicies {
 		p.world.places = p.before.places
 	} else {
 		p.world.places = newPlaces(r)

@@ -22,6 +22,9 @@ type Snapshot struct {
 	Commit config.Commit // empty for a plain folder
 	// Repository is what was loaded: clusters, rollouts, units.
 	Repository *config.Repository
+	// Base is what the commit goes to, where its rules judge the commit too; nil where the
+	// commit changes only rules, see [config.Repository.OnlyRules], or goes to nothing.
+	Base *config.Repository
 	// HealthRules are those of the fleet; never nil, and of no use while Held.
 	HealthRules HealthRules
 	// Units holds every unit of the commit, those with problems too. A unit

@@ -30,7 +30,7 @@ func (w *world) judges() (list []judge) {
 	if len(w.repository.Tenants) > 0 {
 		list = append(list, judge{w.repository, ""})
 	}
-	if w.base != nil && len(w.base.Tenants) > 0 && w.base.FleetHash != w.repository.FleetHash {
+	if w.baseFleet(w.repository) != "" && len(w.base.Tenants) > 0 {
 		list = append(list, judge{w.base, ofBase})
 	}
 	return list

@@ -54,7 +54,7 @@ func everything(base, head *render.Snapshot) affected {
 
 // sameReleases says whether the documents that decide how units are released are the same.
 func sameReleases(was, is *config.Repository) bool {
-	return was == is || reflect.DeepEqual(was.Rollouts, is.Rollouts) && reflect.DeepEqual(boundsOf(was), boundsOf(is)) && maps.Equal(clusterNames(was), clusterNames(is))
+	return was == is || reflect.DeepEqual(was.Rollouts, is.Rollouts) && reflect.DeepEqual(boundsOf(was, nil), boundsOf(is, nil)) && maps.Equal(clusterNames(was), clusterNames(is))
 }
 
 // isFrozen says that nothing may be taken of a unit, as far as it can be seen from a snapshot:

@@ -28,7 +28,7 @@ func (d *Daemon) findAuthors(r *Record) {
 	if d.monorepo.snapshot.Commit == before.Commit {
 		return
 	}
-	next := store.Brought{Commit: d.monorepo.snapshot.Commit}
+	next := store.Brought{Commit: d.monorepo.snapshot.Commit, Base: d.monorepo.base}
 	emails, err := d.Authors(before.Commit, next.Commit)
 	if err != nil { // the first commit's at least
 		r.fail(fmt.Errorf("who wrote what commit %s brings is not known in full: %w", next.Commit.Short(), err))

@@ -138,7 +138,7 @@ func (d *Daemon) carryOut(ctx context.Context, jobs []*executor.Job) {
 	}
 	for name, jobs := range byCluster {
 		c, way, term := d.fleet.Of(name), d.wayTo(name), d.surveys.compared[name]
-		if slices.ContainsFunc(jobs, (*executor.Job).Changes) {
+		if c != nil && slices.ContainsFunc(jobs, (*executor.Job).Changes) {
 			c.Writes()
 		}
 		reach := sharedReach(ctx, way)

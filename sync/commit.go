@@ -77,8 +77,7 @@ func (d *Daemon) takeStored(r *Record) (named bool) {
 // takeCommit renders a commit, and has it be the one that is wanted.
 func (d *Daemon) takeCommit(commit config.Commit, tree config.Tree, r *Record) (named bool) {
 	if d.monorepo.snapshot == nil {
-		d.monorepo.accepted = d.orders.stored.Commit
-		d.monorepo.compiler.Before = d.monorepo.lastTaken(d.monorepo.accepted, tree)
+		d.monorepo.start(d.orders.stored, commit, tree)
 	}
 	r.Broken = d.setCommit(commit, tree)
 	s := d.monorepo.snapshot

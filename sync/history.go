@@ -49,6 +49,22 @@ func (h history) lastTaken(commit config.Commit, newest config.Tree) config.Tree
 	return tree
 }
 
+// repository is what the documents of a commit say, as what another one goes to; nil where there
+// is no commit, or it cannot be read, or has problems: then its rules judge nothing.
+func (h history) repository(commit config.Commit) *config.Repository {
+	if commit == "" {
+		return nil
+	}
+	tree, err := h.tree(commit)
+	if err != nil {
+		return nil
+	}
+	if r := config.Load(tree, nil); len(r.Problems) == 0 {
+		return r
+	}
+	return nil
+}
+
 // between are the trees that the branch had on its way from one commit to another one, without
 // those of the two, the newest first. They end at one that cannot be read, which is nil.
 func (h history) between(from, to config.Commit) iter.Seq[config.Tree] {

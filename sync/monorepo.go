@@ -13,6 +13,7 @@ import (
 	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/ownership"
 	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/store"
 )
 
 // monorepo is what is known of the monorepo: its newest commit, what that wants, and a
@@ -23,6 +24,11 @@ type monorepo struct {
 	// accepted is the last commit that did not hold the fleet, also of an earlier process; empty:
 	// there was none.
 	accepted config.Commit
+	// taken is its repository; nil before one was taken in this process.
+	taken *config.Repository
+	// base is the commit that the newest one goes to, whose rules judge it too; empty: there is
+	// none.
+	base config.Commit
 	// allowEmpty lets a commit without units remove all that there is.
 	allowEmpty bool
 
@@ -41,7 +47,8 @@ type monorepo struct {
 	// Of the last fleet without a problem; nil when there was none.
 	tenants     map[string]*config.Tenant
 	healthRules render.HealthRules
-	rollouts    map[string]*config.Rollout
+	own         map[string]*config.Rollout // its rollouts
+	rollouts    *config.Rollouts           // those by which releases begin
 	// bounds are stored: they hold also while the daemon has seen no good fleet yet.
 	bounds, stored rollout.Bounds
 	// wantedFrom remembers what was made of each unit, with those rollouts, while it is
@@ -50,11 +57,22 @@ type monorepo struct {
 	commits    map[config.Commit]*render.Commit // a few earlier ones, to go back to
 }
 
+// start says which commit was taken last in an earlier process, before the first one is taken in
+// this one.
+func (m *monorepo) start(stored store.Brought, commit config.Commit, tree config.Tree) {
+	m.accepted, m.base = stored.Commit, stored.BaseOf(commit)
+	m.compiler.Before = m.lastTaken(m.accepted, tree)
+	m.compiler.Base = m.repository(m.base)
+}
+
 // take makes a commit the newest one. there is what was released before.
 func (m *monorepo) take(commit config.Commit, tree config.Tree, there *rollout.State) {
+	if m.snapshot != nil && m.snapshot.Commit != commit && m.taken != nil {
+		m.base, m.compiler.Base = m.accepted, m.taken
+	}
 	m.compiler.Between = m.between(m.accepted, commit)
 	if m.snapshot = m.compiler.Snapshot(commit, tree); !m.snapshot.Held {
-		m.accepted = commit
+		m.accepted, m.taken = commit, m.snapshot.Repository
 	}
 	m.broken = ownership.Broken(m.snapshot)
 	m.wanted = m.want(there)
@@ -68,15 +86,16 @@ func (m *monorepo) want(there *rollout.State) *rollout.Wanted {
 		return &rollout.Wanted{Commit: s.Commit, Held: why, Bounds: m.bounds}
 	}
 	m.tenants, m.healthRules = s.Repository.Tenants, s.HealthRules
-	m.rollouts = keepRollouts(m.rollouts, s.Repository.Rollouts)
+	m.own = keepRollouts(m.own, s.Repository.Rollouts)
+	m.rollouts = config.NewRollouts(m.own, s.Base)
 	memory, before := m.wantedFrom, earlier(m.tree).once()
-	if is := boundsOf(s.Repository); !reflect.DeepEqual(is, m.bounds) {
+	if is := boundsOf(s.Repository, s.Base); !reflect.DeepEqual(is, m.bounds) {
 		m.bounds, memory = is, nil
 	}
 	m.wantedFrom = make(map[*render.Unit]*rollout.WantedUnit, s.Units.Len())
 	w := wantOf(s, there, before, func(unit *render.Unit) *rollout.WantedUnit {
 		known := memory[unit]
-		if spec := m.rollouts[unit.Rollout]; known == nil || known.Rollout != spec || known.Frozen != "" {
+		if spec := m.rollouts.Of(unit.Path, unit.Rollout); known == nil || known.Rollout != spec || known.Frozen != "" {
 			known = before.wantUnit(s, unit, spec, there.Units[unit.Path])
 		}
 		m.wantedFrom[unit] = known
@@ -86,9 +105,13 @@ func (m *monorepo) want(there *rollout.State) *rollout.Wanted {
 	return w
 }
 
-// boundsOf are what the fleet's documents keep releases from.
-func boundsOf(r *config.Repository) rollout.Bounds {
+// boundsOf are what the fleet's documents keep releases from. The budget is the stricter of the
+// commit's and of that which it goes to, base; nil is none.
+func boundsOf(r, base *config.Repository) rollout.Bounds {
 	b := rollout.Bounds{Release: r.Release}
+	if base != nil {
+		b.Release.Budget = r.Release.Budget.Stricter(base.Release.Budget)
+	}
 	for _, m := range r.Masks {
 		b.Masks = append(b.Masks, rollout.Mask{Name: m.Name, Reason: m.Reason, Where: m.Where})
 	}

@@ -69,7 +69,7 @@ func (p *Planner) Forecast(ctx context.Context, s *store.Store, rev string) (*Fo
 		return nil, err
 	}
 	compiler := &render.Compiler{Cache: p.Cache, Version: p.Version, Checkers: p.Checkers, Charts: p.Charts,
-		Before: past.lastTaken(last.Commit, tree), Between: past.between(last.Commit, commit)}
+		Base: past.repository(last.BaseOf(commit)), Before: past.lastTaken(last.Commit, tree), Between: past.between(last.Commit, commit)}
 	snapshot := compiler.Snapshot(commit, tree)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -132,7 +132,7 @@ func (p *Planner) wanted(s *store.Store, snapshot *render.Snapshot, state *rollo
 		return &rollout.Wanted{Commit: snapshot.Commit, Held: why}, nil
 	}
 	w := plainly(snapshot, state, p.history().tree)
-	w.AllowEmpty, w.Bounds = p.AllowEmpty, boundsOf(snapshot.Repository)
+	w.AllowEmpty, w.Bounds = p.AllowEmpty, boundsOf(snapshot.Repository, snapshot.Base)
 	w.Order(standing.With(waiting))
 	return w, nil
 }

@@ -46,7 +46,7 @@ func (p *preview) plan(guard config.Guard, now time.Time) (*diff.Report, *Foreca
 	f := &forecast{prospect: p.prospect, now: now, withheld: p.verdict.Withheld}
 	f.Commit = p.snapshot.Commit
 	was, is := *p.baseWanted, *p.wanted
-	was.Bounds, is.Bounds = boundsOf(p.base.Repository), boundsOf(p.snapshot.Repository)
+	was.Bounds, is.Bounds = boundsOf(p.base.Repository, nil), boundsOf(p.snapshot.Repository, p.snapshot.Base)
 	is.Approved = p.verdict.Ends
 	f.state, f.wanted = rollout.Settled(&was), &is
 	ends := time.Now().Add(previewFor)
@@ -98,8 +98,9 @@ func plainly(s *render.Snapshot, known *rollout.State, before earlier) *rollout.
 }
 
 func plainUnit(s *render.Snapshot, known *rollout.State, before earlier) func(*render.Unit) *rollout.WantedUnit {
+	rollouts := config.NewRollouts(s.Repository.Rollouts, s.Base)
 	return func(unit *render.Unit) *rollout.WantedUnit {
-		return before.wantUnit(s, unit, s.Repository.Rollouts[unit.Rollout], known.Units[unit.Path])
+		return before.wantUnit(s, unit, rollouts.Of(unit.Path, unit.Rollout), known.Units[unit.Path])
 	}
 }
 

@@ -182,13 +182,25 @@ type Names struct {
 
 // Brought is who wrote what a commit brings.
 type Brought struct {
-	Commit  config.Commit `json:"commit"`
+	Commit config.Commit `json:"commit"`
+	// Base is the one that was taken before it, whose rules judge it too; empty where there was
+	// none.
+	Base    config.Commit `json:"base,omitempty"`
 	Authors []string      `json:"authors,omitempty"`
 	// Unreleased are those of earlier commits too, by unit: of what changed while the unit had a
 	// problem, and comes with the commit that mends it.
 	Unreleased map[config.UnitPath][]string `json:"unreleased,omitempty"`
 	// Refused is a newer commit that nothing may be taken from; empty where there is none.
 	Refused config.Commit `json:"refused,omitempty"`
+}
+
+// BaseOf is the commit that one goes to: the last one that was taken, or, of that, the one
+// before.
+func (b *Brought) BaseOf(commit config.Commit) config.Commit {
+	if b.Commit == commit {
+		return b.Base
+	}
+	return b.Commit
 }
 
 // Brought is that of the last commit that was taken.
