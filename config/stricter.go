@@ -8,17 +8,32 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/swell-sh/swell/config/document"
 )
 
 // OnlyRules says that r changes nothing of base but what judges units and their releases: the
-// documents of the fleet, policies, schemas, facts and CODEOWNERS. Such a commit lets nothing in
-// by itself, so its rules count alone. It is false where a folder cannot be read.
+// documents of the fleet, but not which clusters there are, policies, schemas, facts and
+// CODEOWNERS. Such a commit brings nothing that it lets in, so its rules count alone. It is false
+// where a folder cannot be read.
 func (r *Repository) OnlyRules(base *Repository) bool {
+	if !slices.EqualFunc(r.Clusters, base.Clusters, (*Cluster).same) {
+		return false // units may go elsewhere
+	}
 	m := merger{origin: base.Tree, base: base.Tree, head: r.Tree}
 	if err := m.folder(".", true); err != nil {
 		return false
 	}
 	return !slices.ContainsFunc(m.taken, func(file string) bool { return !r.isRule(file) || !base.isRule(file) })
+}
+
+// same says whether two clusters are the same to units, wherever they stand.
+func (c *Cluster) same(other *Cluster) bool {
+	is, was := *c, *other
+	for _, each := range []*Cluster{&is, &was} {
+		each.Position, each.KubernetesAt, each.tenantsAt = document.Position{}, document.Position{}, nil
+	}
+	return reflect.DeepEqual(is, was)
 }
 
 // isRule says whether a file, or all in a folder, judges units and is none of them.

@@ -91,6 +91,7 @@ func TestOnlyRules(t *testing.T) {
 	}{
 		{"nothing", spec, nil, true},
 		{"the fleet", "waves: [{name: all, soak: 1m}]", nil, true},
+		{"a cluster", spec + "}\n---\napiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: dev-2}\nspec: {kubernetes: \"1.36\"", nil, false},
 		{"a policy, facts, owners", spec, map[string]string{"policies/p.yaml": "a: 1\n", "facts/dev-1.yaml": "a: 1\n", "CODEOWNERS": "* @ann\n"}, true},
 		{"a unit", spec, map[string]string{"services/a/a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n"}, false},
 		{"a unit that comes", spec, map[string]string{"services/b/a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n"}, false},

@@ -71,8 +71,15 @@ func TestTenantsOfTheBase(t *testing.T) {
 			write("fleet/tenants.yaml", strings.Replace(tenant, ", vla-1", "", 1))
 			smaller := config.Load(config.Files(maps.Clone(files)), nil)
 			write("fleet/tenants.yaml", tenant)
+			write("services/a/x.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: shop, labels: {b: c}}\n")
 			base = smaller
 		}, []string{`tenant "shop": is not placed on cluster vla-1, by the rules that the change goes to`}},
+		"its own cluster, and nothing that goes there": {func() {
+			write("fleet/tenants.yaml", strings.Replace(tenant, ", vla-1", "", 1))
+			smaller := config.Load(config.Files(maps.Clone(files)), nil)
+			write("fleet/tenants.yaml", tenant)
+			base = smaller
+		}, nil},
 		"wrong by both": {func() {
 			write("fleet/more.yaml", "apiVersion: swell.sh/v1\nkind: Tenant\nmetadata: {name: other}\n")
 			write("services/a/x.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: pay}\n")
