@@ -5,6 +5,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"path"
@@ -15,9 +16,9 @@ import (
 )
 
 // RuleChanges name what differs in the rules by which two states of a monorepo judge
-// and release their units, sorted: "Checker nginx", "CODEOWNERS", "HealthRules", "Rollout
-// default", "Tenant shop", "allowedChanges", "checks", "facts", "policies", and "tenants of
-// Cluster sas-1" for whom it takes.
+// and release their units, sorted: "Checker nginx", "CODEOWNERS", "HealthRules", "Mask night",
+// "Rollout default (looser)", "Tenant shop", "Window friday", "allowedChanges", "budget", "checks",
+// "facts", "policies", and "tenants of Cluster sas-1" for whom it takes.
 func RuleChanges(base, head *Repository) (changed []string) {
 	for name := range maps.Keys(merged(base.Tenants, head.Tenants)) {
 		if !base.Tenants[name].same(head.Tenants[name]) {
@@ -41,10 +42,16 @@ func RuleChanges(base, head *Repository) (changed []string) {
 		}
 	}
 	for name := range maps.Keys(merged(base.Rollouts, head.Rollouts)) {
-		if !base.Rollouts[name].same(head.Rollouts[name]) {
-			changed = append(changed, "Rollout "+name)
+		was, is := base.Rollouts[name], head.Rollouts[name]
+		if !was.same(is) {
+			changed = append(changed, "Rollout "+name+looserText(is != nil && is.Stricter(was) != is))
 		}
 	}
+	if was, is := base.Release.Budget, head.Release.Budget; !reflect.DeepEqual(was, is) {
+		changed = append(changed, "budget"+looserText(!reflect.DeepEqual(is.Stricter(was), is)))
+	}
+	changed = append(changed, changedIn("Mask", base.Masks, head.Masks, (*Mask).said)...)
+	changed = append(changed, changedIn("Window", base.Windows, head.Windows, (*Window).said)...)
 	for name, differ := range map[string]bool{
 		"allowedChanges": !slices.EqualFunc(base.AllowedChanges, head.AllowedChanges, sameAllowed), "checks": base.Checks != head.Checks,
 		"HealthRules": !slices.EqualFunc(base.HealthRules, head.HealthRules, (*HealthRule).same),
@@ -57,6 +64,42 @@ func RuleChanges(base, head *Repository) (changed []string) {
 	}
 	slices.Sort(changed)
 	return slices.Compact(changed)
+}
+
+// looserText says of a Rollout or budget that it is looser than it was: see [Rollout.Stricter].
+func looserText(isLooser bool) string {
+	if isLooser {
+		return " (looser)"
+	}
+	return ""
+}
+
+// changedIn are the documents of a kind that are not the same in two lists, by what each says.
+func changedIn[T any](kind string, base, head []T, said func(T) (name, text string)) (changed []string) {
+	texts := map[string]string{}
+	for _, each := range base {
+		name, text := said(each)
+		texts[name] = text
+	}
+	for _, each := range head {
+		name, text := said(each)
+		if was, known := texts[name]; !known || was != text {
+			changed = append(changed, kind+" "+name)
+		}
+		delete(texts, name)
+	}
+	for name := range texts {
+		changed = append(changed, kind+" "+name)
+	}
+	return changed
+}
+
+// said is the Mask's name, and all that it says.
+func (m *Mask) said() (name, text string) { return m.Name, fmt.Sprintf("%q %+v", m.Reason, m.Where) }
+
+// said is the Window's name, and all that it says.
+func (w *Window) said() (name, text string) {
+	return w.Name, fmt.Sprintf("%q %t %+v %+v", w.Reason, w.Deny, w.Where, w.Time)
 }
 
 // SameFiles says whether a folder, which need not be there, has the same files in two trees.

@@ -11,7 +11,7 @@ import (
 )
 
 // ofBase ends a message of a rule that the commit itself does not have.
-const ofBase = ", by the rules that the change goes to"
+const ofBase = ", by the rules that the change goes to, which count until the next commit"
 
 // rules are what judges the units of a commit: its own rules, and those of what it goes
 // to, because a change cannot allow itself anything. The Tenants of both are in their

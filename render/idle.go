@@ -231,10 +231,11 @@ func (w *world) typesOf(kindName string) (types []*schema.Type) {
 	return types
 }
 
-// past is what a commit changes: what the change goes to, or else the commits before.
+// past is what a commit changes: the commits before, where it is known how the branch came to it,
+// or else what the change goes to.
 func (c *Compiler) past() config.Past {
 	switch {
-	case c.Base != nil:
+	case c.Base != nil && c.Between == nil:
 		return config.Past{Taken: c.Base.Tree}
 	case c.world != nil:
 		return config.Past{Taken: c.world.repository.Tree, Since: c.Between}

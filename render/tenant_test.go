@@ -62,18 +62,18 @@ func TestTenantsOfTheBase(t *testing.T) {
 		"its own namespace": {func() {
 			write("fleet/tenants.yaml", strings.Replace(tenant, "[shop]", "[shop, kube-system]", 1))
 			write("services/a/x.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: kube-system}\n")
-		}, []string{`metadata.namespace: "kube-system" is no namespace of tenant shop: want shop (fleet/tenants.yaml), by the rules that the change goes to`}},
+		}, []string{`metadata.namespace: "kube-system" is no namespace of tenant shop: want shop (fleet/tenants.yaml), by the rules that the change goes to, which count until the next commit`}},
 		"a tenant of its own": {func() {
 			write("fleet/tenants.yaml", strings.Replace(tenant, "services", "services/b", 1)+"---\napiVersion: swell.sh/v1\nkind: Tenant\nmetadata: {name: evil}\n")
 			write("services/a/swell.yaml", "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: a}\nspec: {tenant: evil}\n")
-		}, []string{`tenant "evil": there is no such Tenant yet: let it come first, and its units after it, by the rules that the change goes to`}},
+		}, []string{`tenant "evil": there is no such Tenant yet: let it come first, and its units after it, by the rules that the change goes to, which count until the next commit`}},
 		"its own cluster": {func() {
 			write("fleet/tenants.yaml", strings.Replace(tenant, ", vla-1", "", 1))
 			smaller := config.Load(config.Files(maps.Clone(files)), nil)
 			write("fleet/tenants.yaml", tenant)
 			write("services/a/x.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: shop, labels: {b: c}}\n")
 			base = smaller
-		}, []string{`tenant "shop": is not placed on cluster vla-1, by the rules that the change goes to`}},
+		}, []string{`tenant "shop": is not placed on cluster vla-1, by the rules that the change goes to, which count until the next commit`}},
 		"its own cluster, and nothing that goes there": {func() {
 			write("fleet/tenants.yaml", strings.Replace(tenant, ", vla-1", "", 1))
 			smaller := config.Load(config.Files(maps.Clone(files)), nil)

@@ -109,5 +109,9 @@ func printRuleChanges(w io.Writer, name string, base, head *config.Repository) {
 	if len(changed) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "swell: note: the change edits rules that judge changes: %s; those of %s judge it too\n", document.Some(changed, 5), name)
+	judges := fmt.Sprintf("those of %s judge it too", name)
+	if head.OnlyRules(base) {
+		judges = "they count at once, as it edits nothing else"
+	}
+	fmt.Fprintf(w, "swell: note: the change edits rules that judge changes: %s; %s\n", document.Some(changed, 5), judges)
 }

@@ -279,7 +279,7 @@ func (o *diffOptions) tell(cmd *cobra.Command, c *comparison) error {
 func (c *comparison) change() *report.Change {
 	return &report.Change{
 		Base: revisionText(c.from, c.base.Commit), Head: revisionText(c.to, c.head.Commit),
-		Report: c.report, Problems: c.problems, Before: c.before, BaseHeld: c.mends(), Impact: c.impact, Rules: c.rules(), Both: c.both, Fork: c.fork,
+		Report: c.report, Problems: c.problems, Before: c.before, BaseHeld: c.mends(), Impact: c.impact, Rules: c.rules(), Alone: c.head.Base == nil, Both: c.both, Fork: c.fork,
 		Releases: releasesText(c.plan), More: c.command(),
 	}
 }

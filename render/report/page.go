@@ -59,7 +59,7 @@ func (c *Change) Page(title, link string) string {
 	if c.Fork {
 		w.write("<p>%s</p>\n", html.EscapeString(forkText))
 	}
-	w.lines("It edits rules that judge changes; those of the base judge it too", c.Rules)
+	w.lines("It edits rules that judge changes. "+c.judges(), c.Rules)
 	w.lines("Changed in the base, too: the head's is shown, and Git may see a conflict", c.Both)
 	if c.Report != nil && c.Report.Refused != "" {
 		w.lines("Nothing is taken from it", []string{c.Report.Refused})

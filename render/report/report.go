@@ -38,6 +38,9 @@ type Change struct {
 	Impact *impact.Report
 	// Rules are the rules that the change edits, see [config.RuleChanges].
 	Rules []string
+	// Alone says that it edits nothing else: they count at once. Else those of the base judge it
+	// too.
+	Alone bool
 	// Both are paths that changed in base, too, since the change was begun.
 	Both []string
 	// Fork says that it comes from another repository.
@@ -64,6 +67,14 @@ func (c *Change) Unmoved() *Change {
 func (c *Change) IsNothing() bool {
 	verdict, _ := c.Verdict()
 	return verdict == Good && !c.BaseHeld && len(c.Rules) == 0 && (c.Report == nil || c.Report.IsNothing()) && (c.Impact == nil || len(c.impactLines()) == 0)
+}
+
+// judges says which rules judge a change that edits some.
+func (c *Change) judges() string {
+	if c.Alone {
+		return "It edits nothing else, so they count at once."
+	}
+	return "Those of the base judge it too, and its releases go by the stricter of both."
 }
 
 // Verdict is what a commit status says of a change.
