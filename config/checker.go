@@ -28,7 +28,7 @@ type Checker struct {
 
 // Idle is a reference to nothing in a field of From.
 func (c *Checker) Idle(item int, field, why, hint string) IdleReference {
-	return idleAt(c.doc, document.CodeReference, hint, why, "spec", "from", item, field)
+	return IdleAt(c.doc, document.CodeReference, hint, why, "spec", "from", item, field)
 }
 
 // CheckedTexts are texts in the objects of one kind.

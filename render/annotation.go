@@ -12,6 +12,7 @@ import (
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/kind"
 	"github.com/swell-sh/swell/render/object"
+	"github.com/swell-sh/swell/render/policy"
 )
 
 func unknownAnnotation(key string) bool {
@@ -65,6 +66,10 @@ func (d *draft) applying(id object.ID, metadata map[string]any) {
 	}
 	one(config.AnnotationReplace, config.ReplaceAllowed)
 	one(config.AnnotationPrune, config.PruneDisabled)
+	one(config.AnnotationOptional, config.OptionalTrue)
+	if annotations[config.AnnotationOptional] != nil && !policy.IsAdmission(id.Group, id.Kind) {
+		problem(config.AnnotationOptional, "only an admission policy and its binding have it, this is a %s", document.Shorten(id.Kind))
+	}
 	one(config.AnnotationAdopt, string(config.AdoptNever), string(config.AdoptIfSame), string(config.AdoptTake))
 	if owned, there := annotations[config.AnnotationOwned].(string); there {
 		if _, err := object.ParseGlobs(owned); err != nil {

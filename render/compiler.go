@@ -134,7 +134,9 @@ func (c *Compiler) snapshot(commit config.Commit, tree config.Tree, past config.
 	s.Problems = append(s.Problems, mistyped...)
 	s.Problems = append(s.Problems, c.checkFacts(repository)...)
 	rules := c.rulesOf(repository)
-	s.Problems = append(s.Problems, rules.policies.problems...)
+	mistypedNames, goneNames := config.JudgeIdle(rules.policies.idle, past.Taken)
+	gone = append(gone, goneNames...)
+	s.Problems = slices.Concat(s.Problems, mistypedNames, rules.policies.problems)
 	s.Held = len(s.Problems) > 0
 	if s.Held {
 		// Nothing may be written from it anyway, and rendering against a
@@ -152,7 +154,8 @@ func (c *Compiler) snapshot(commit config.Commit, tree config.Tree, past config.
 	p.world.builds.Clear()
 	p.world.again.clear()
 	c.world = p.world
-	mistyped, goneKinds := config.JudgeIdle(append(p.world.idleCheckers(), p.world.idleTenants()...), past.Taken)
+	references := slices.Concat(p.world.idleCheckers(), p.world.idleTenants(), p.world.idlePolicies())
+	mistyped, goneKinds := config.JudgeIdle(references, past.Taken)
 	s.Problems = append(s.Problems, mistyped...)
 	s.Idle = append(gone, goneKinds...).Sorted()
 	s.Notes = slices.Concat(rules.policies.notes, otherVersions(repository), s.Idle).Sorted()
