@@ -67,6 +67,7 @@ type Compiler struct {
 	together  together
 	outside   map[config.UnitPath]document.Problems // of units, caused by others
 	holders   holders
+	uses      useCounts
 }
 
 // marks say which units have to be looked at when something happens to others.
@@ -154,7 +155,7 @@ func (c *Compiler) snapshot(commit config.Commit, tree config.Tree, past config.
 	p.world.builds.Clear()
 	p.world.again.clear()
 	c.world = p.world
-	references := slices.Concat(p.world.idleCheckers(), p.world.idleTenants(), p.world.idlePolicies())
+	references := slices.Concat(p.idleCheckers(), p.world.idleTenants(), p.world.idlePolicies())
 	mistyped, goneKinds := config.JudgeIdle(references, past.Taken)
 	s.Problems = append(s.Problems, mistyped...)
 	s.Idle = append(gone, goneKinds...).Sorted()
@@ -210,7 +211,7 @@ type pass struct {
 func (c *Compiler) begin(r *config.Repository, judging rules) *pass {
 	if c.entries == nil {
 		c.entries, c.claims = map[config.UnitPath]*entry{}, newClaims()
-		c.holders = newHolders()
+		c.holders, c.uses = newHolders(), useCounts{}
 		c.marks = newMarks()
 		c.blames, c.together = map[config.UnitPath]document.Problems{}, newTogether()
 		if c.Cache == nil {

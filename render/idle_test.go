@@ -96,7 +96,9 @@ func TestIdlePolicies(t *testing.T) {
 	policy := doc("ValidatingAdmissionPolicy", "replicas", "{matchConstraints: "+constraints+`, validations: [{expression: "true"}]}`)
 	other := doc("ValidatingAdmissionPolicyBinding", "other", "{policyName: of-cluster, validationActions: [Deny]}")
 	binding := doc("ValidatingAdmissionPolicyBinding", "replicas", "{policyName: replicas, validationActions: [Deny]}")
-	write := func(texts ...string) { files["policies/a.yaml"] = &fstest.MapFile{Data: []byte(strings.Join(texts, ""))} }
+	write := func(texts ...string) {
+		files["policies/a.yaml"] = &fstest.MapFile{Data: []byte(strings.Join(texts, ""))}
+	}
 	files["facts/sas-1.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: swell.sh/v1\nkind: ClusterFacts\nmetadata: {name: sas-1}\n" +
 		"spec:\n  kubernetes: v1.36.3\n  policies:\n" +
 		"  - {apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicy, metadata: {name: of-cluster}, " +
