@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/swell-sh/swell/config/document"
@@ -28,7 +29,7 @@ type Checker struct {
 
 // Idle is a reference to nothing in a field of From.
 func (c *Checker) Idle(item int, field, why, hint string) IdleReference {
-	return idleAt(c.doc, document.CodeReference, hint, why, "spec", "from", item, field)
+	return IdleAt(c.doc, document.CodeReference, hint, why, "spec", "from", item, field)
 }
 
 // CheckedTexts are texts in the objects of one kind.
@@ -46,17 +47,19 @@ type CheckedTexts struct {
 	// Beside are patterns of further keys of data, which the program finds beside the
 	// file that it judges.
 	Beside []string
+	// Optional says that what it names may come later.
+	Optional bool
 }
 
-// Takes says whether an object is one of those.
-func (t *CheckedTexts) Takes(group, kind, name string, labels map[string]string) bool {
-	if t.Kind != kind || t.Group != "" && t.Group != group {
-		return false
-	}
-	if named, _ := path.Match(t.Name, name); t.Name != "" && !named { // the pattern was checked
-		return false
-	}
-	return t.Match.Matches(labels)
+// OfKind says whether the texts are those of a kind.
+func (t *CheckedTexts) OfKind(group, kind string) bool {
+	return t.Kind == kind && (t.Group == "" || t.Group == group)
+}
+
+// Named says whether an object may have the name.
+func (t *CheckedTexts) Named(name string) bool {
+	named, _ := path.Match(t.Name, name) // the pattern was checked
+	return t.Name == "" || named
 }
 
 // SchemaProgram judges by a schema, and is a part of swell.
@@ -66,6 +69,7 @@ type checkedTextsSpec struct {
 	Group, Kind, Name, Key, Path string
 	Match                        matchSpec
 	Beside                       []string
+	Optional                     bool
 }
 
 func (l *loader) loadChecker(doc *document.Document) {
@@ -102,7 +106,8 @@ func (l *loader) loadChecker(doc *document.Document) {
 
 func (r *reading) checkedTexts(spec *checkedTextsSpec, i int) CheckedTexts {
 	at := func(field ...any) docPath { return r.at(append([]any{"spec", "from", i}, field...)...) }
-	texts := CheckedTexts{Group: spec.Group, Kind: spec.Kind, Name: spec.Name, Key: spec.Key, Beside: spec.Beside, Match: r.match(spec.Match, "spec", "from", i, "match")}
+	texts := CheckedTexts{Group: spec.Group, Kind: spec.Kind, Name: spec.Name, Key: spec.Key, Beside: spec.Beside, Optional: spec.Optional,
+		Match: r.match(spec.Match, "spec", "from", i, "match")}
 	switch {
 	case spec.Kind == "":
 		at("kind").problem(document.CodeFleet, "missing")
@@ -177,6 +182,13 @@ func ReadCheckerPrograms(file string, content []byte) (map[string]CheckerProgram
 	return programs, in.problems()
 }
 
+// GivesText says whether the arguments of a program name the text that it judges.
+func GivesText(args []string) bool {
+	return slices.ContainsFunc(args, func(arg string) bool {
+		return strings.Contains(arg, "${file}") || strings.Contains(arg, "${dir}")
+	})
+}
+
 // checkerPrograms reads spec.checkers. Paths with a slash are relative to the folder of
 // the file.
 func (r *reading) checkerPrograms(dir string, list []CheckerProgram) map[string]CheckerProgram {
@@ -197,6 +209,10 @@ func (r *reading) checkerPrograms(dir string, list []CheckerProgram) map[string]
 		}
 		if strings.Contains(p.Command[0], "/") {
 			p.Command[0] = inDir(dir, p.Command[0])
+		}
+		if len(p.Command) > 1 && !GivesText(p.Command[1:]) {
+			at("command").problem(document.CodeFleet, "no argument has ${file}, so the program never gets the text: "+
+				"write ${file}, or ${dir} for its folder, or leave the arguments out for those of swell's recipe")
 		}
 		for j, name := range p.Read {
 			if p.Read[j] = inDir(dir, name); name == "" || filepath.Clean(p.Read[j]) == "/" {

@@ -183,7 +183,7 @@ func (l *loader) checkAfter() {
 		for _, e := range edges {
 			if _, there := rolloutOf[e.unit]; !there {
 				why := document.Shorten(string(e.unit)) + ": no such unit"
-				l.idleInUnits(idleAt(e.doc, document.CodeReference, document.DidYouMean(string(e.unit), paths), why, e.path...))
+				l.idleInUnits(IdleAt(e.doc, document.CodeReference, document.DidYouMean(string(e.unit), paths), why, e.path...))
 			} else if circle := circleFrom(e.unit, next); circle != nil {
 				in := &reading{Document: e.doc}
 				in.at(e.path...).problem(document.CodeFleet, "units wait for each other: %s", joinUnits(circle))

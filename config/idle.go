@@ -162,8 +162,9 @@ func (r *Repository) Idle() []IdleReference {
 	return append(r.Fleet.idle[:len(r.Fleet.idle):len(r.Fleet.idle)], r.idle...)
 }
 
-// idleAt is a reference on a path of a document. hint may be empty.
-func idleAt(doc *document.Document, code document.Code, hint, why string, path ...any) IdleReference {
+// IdleAt is a reference on a path of a document. why says what it does not match, and hint, which may
+// be empty, what may have been meant.
+func IdleAt(doc *document.Document, code document.Code, hint, why string, path ...any) IdleReference {
 	in := &reading{Document: doc}
 	in.at(path...).problem(code, "%s", why)
 	return IdleReference{Problem: in.problems()[0], Hint: hint, doc: doc}

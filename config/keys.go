@@ -53,6 +53,10 @@ const (
 	// one that matches and that Git does not have is removed. Those that match
 	// none are their writers'.
 	AnnotationOwned = KeyPrefix + "owned-annotations"
+	// AnnotationOptional with the value [OptionalTrue] on an admission policy or its binding says that
+	// what it names may not be there yet.
+	AnnotationOptional = KeyPrefix + "optional"
+	OptionalTrue       = "true"
 
 	// AnnotationCluster on a Lease of swell has the name that the cluster has in the monorepo.
 	AnnotationCluster = KeyPrefix + "cluster"
@@ -72,7 +76,9 @@ var (
 	// AnnotationsOnLeases are those that swell sets on its own Leases.
 	AnnotationsOnLeases = []string{AnnotationCluster, AnnotationOrders, AnnotationWriter}
 	// AnnotationsInGit are the annotations of swell that may stand in Git.
-	AnnotationsInGit = []string{AnnotationAdopt, AnnotationHook, AnnotationOwned, AnnotationPhase, AnnotationPrune, AnnotationReplace}
+	AnnotationsInGit = []string{
+		AnnotationAdopt, AnnotationHook, AnnotationOptional, AnnotationOwned, AnnotationPhase, AnnotationPrune, AnnotationReplace,
+	}
 )
 
 // commonLabels are those that Kubernetes recommends.

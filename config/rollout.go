@@ -7,7 +7,9 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/swell-sh/swell/config/document"
@@ -121,6 +123,16 @@ func (a Amount) Of(n int) int {
 // values. An empty Match picks everything.
 type Match struct {
 	Labels map[string][]string
+}
+
+// First is the first label by its key, as it is written, and its first value; empty where there is none.
+func (m Match) First() (label, value string) {
+	if len(m.Labels) == 0 {
+		return "", ""
+	}
+	key := slices.Min(slices.Collect(maps.Keys(m.Labels)))
+	values := m.Labels[key]
+	return key + ": " + document.Shorten(strings.Join(values, ", ")), values[0]
 }
 
 // Matches says whether a target with these labels is picked.

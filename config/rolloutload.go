@@ -169,7 +169,7 @@ func (l *loader) checkWaves(docs []*document.Document) {
 				continue
 			}
 			if why := l.repository.WhyNoTarget(wave.Match); why != "" {
-				l.idleInFleet(idleAt(doc, document.CodeFleet, "", fmt.Sprintf("wave %q: %s", wave.Name, why), "spec", "waves", i, "match"))
+				l.idleInFleet(IdleAt(doc, document.CodeFleet, "", fmt.Sprintf("wave %q: %s", wave.Name, why), "spec", "waves", i, "match"))
 			}
 		}
 	}
@@ -186,7 +186,7 @@ func (l *loader) checkWaveTargets(doc *document.Document, wave *Wave, i int, lis
 		whole := len(wave.Match.Labels) == 0 && wave.Share == 0
 		switch why, hint := l.repository.whyNoName(name); {
 		case why != "":
-			l.idleInFleet(idleAt(doc, document.CodeFleet, hint, fmt.Sprintf("wave %q: %s", wave.Name, why), at...))
+			l.idleInFleet(IdleAt(doc, document.CodeFleet, hint, fmt.Sprintf("wave %q: %s", wave.Name, why), at...))
 		case twice:
 			l.problem(doc.Problem(doc.Deepest(at...), document.CodeFleet, "%s: never reached: %s is in %s already", document.PathOf(at...), name, document.PathOf("spec", "waves", first, "targets")))
 		case whole:

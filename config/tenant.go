@@ -48,7 +48,7 @@ type Tenant struct {
 
 // Idle is an item of a list of the spec that names nothing.
 func (t *Tenant) Idle(field string, item int, why, hint string) IdleReference {
-	return idleAt(t.doc, document.CodeReference, hint, why, "spec", field, item)
+	return IdleAt(t.doc, document.CodeReference, hint, why, "spec", field, item)
 }
 
 // KindName is a kind as tenants name it: Deployment.apps, or ConfigMap of the core group.

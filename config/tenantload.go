@@ -153,7 +153,7 @@ func (l *loader) checkTenants() {
 		t := tenants[doc.Name]
 		for i, name := range t.Clusters {
 			if !slices.Contains(clusters, name) {
-				l.idleInFleet(idleAt(doc, document.CodeFleet, document.DidYouMean(name, clusters),
+				l.idleInFleet(IdleAt(doc, document.CodeFleet, document.DidYouMean(name, clusters),
 					fmt.Sprintf("%q: no such Cluster in the fleet", document.Shorten(name)), "spec", "clusters", i))
 			}
 		}

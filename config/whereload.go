@@ -122,24 +122,24 @@ func (l *loader) protecting() iter.Seq2[*document.Document, *Where] {
 
 func (l *loader) checkWhere(doc *document.Document, where *Where, waves map[string]bool) {
 	if why := l.repository.WhyNoTarget(where.Match); why != "" {
-		l.idleInFleet(idleAt(doc, document.CodeFleet, "", why, "spec", "where", "match"))
+		l.idleInFleet(IdleAt(doc, document.CodeFleet, "", why, "spec", "where", "match"))
 	}
 	for i, name := range where.Targets {
 		if why, hint := l.repository.whyNoName(name); why != "" {
-			l.idleInFleet(idleAt(doc, document.CodeFleet, hint, why, "spec", "where", "targets", i))
+			l.idleInFleet(IdleAt(doc, document.CodeFleet, hint, why, "spec", "where", "targets", i))
 		}
 	}
 	for i, name := range where.Waves {
 		if !waves[name] {
 			hint := document.DidYouMean(name, slices.Collect(maps.Keys(waves)))
-			l.idleInFleet(idleAt(doc, document.CodeFleet, hint, "no rollout has a wave "+document.Shorten(name), "spec", "where", "waves", i))
+			l.idleInFleet(IdleAt(doc, document.CodeFleet, hint, "no rollout has a wave "+document.Shorten(name), "spec", "where", "waves", i))
 		}
 	}
 	for i, name := range where.Tenants {
 		if tenants := l.repository.Tenants; len(tenants) > 0 && tenants[name] == nil {
 			hint := document.DidYouMean(name, slices.Collect(maps.Keys(tenants)))
 			why := fmt.Sprintf("%q: no such Tenant in the fleet", document.Shorten(name))
-			l.idleInFleet(idleAt(doc, document.CodeFleet, hint, why, "spec", "where", "tenants", i))
+			l.idleInFleet(IdleAt(doc, document.CodeFleet, hint, why, "spec", "where", "tenants", i))
 		}
 	}
 }
@@ -174,7 +174,7 @@ func (l *loader) checkWhereOfUnits(doc *document.Document, where *Where, known f
 		if name != "" && !known().paths[string(name)] { // an empty one has a problem already
 			hint := document.DidYouMean(string(name), slices.Collect(maps.Keys(known().paths)))
 			why := fmt.Sprintf("%q: no such unit, or folder of units", document.Shorten(string(name)))
-			l.idleInUnits(idleAt(doc, document.CodeReference, hint, why, "spec", "where", "units", i))
+			l.idleInUnits(IdleAt(doc, document.CodeReference, hint, why, "spec", "where", "units", i))
 		}
 	}
 	if len(l.repository.Tenants) > 0 {
@@ -184,7 +184,7 @@ func (l *loader) checkWhereOfUnits(doc *document.Document, where *Where, known f
 		if !known().tenants[name] {
 			hint := document.DidYouMean(name, slices.Collect(maps.Keys(known().tenants)))
 			why := fmt.Sprintf("%q: no unit has this tenant", document.Shorten(name))
-			l.idleInUnits(idleAt(doc, document.CodeReference, hint, why, "spec", "where", "tenants", i))
+			l.idleInUnits(IdleAt(doc, document.CodeReference, hint, why, "spec", "where", "tenants", i))
 		}
 	}
 }

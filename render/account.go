@@ -20,6 +20,7 @@ func (p *pass) account() {
 	brings := false // whether something that others need came or went
 	for _, e := range p.gone {
 		brings = p.release(e) || brings
+		p.uses.add(e.unit.uses, -1)
 		changes[e.unit.Path] = nil
 		delete(p.retry, e.unit.Path)
 		delete(p.collectors, e.unit.Path)
@@ -40,6 +41,10 @@ func (p *pass) account() {
 			continue
 		}
 		brings = p.release(e) || brings
+		if e.unit != nil {
+			p.uses.add(e.unit.uses, -1)
+		}
+		p.uses.add(unit.uses, 1)
 		e.unit = unit
 		brings = p.claim(e, r) || brings
 		changes[path] = unit
@@ -91,7 +96,7 @@ func set(paths map[config.UnitPath]bool, path config.UnitPath, in bool) {
 // assemble makes the unit of a snapshot of what is known of it.
 func (w *world) assemble(e *entry, r *result) *Unit {
 	source, d := e.source, e.source.Defaults
-	unit := &Unit{Path: source.Path, Tenant: d.Tenant, Rollout: d.Rollout, Policy: d.Policy, Notes: r.notes, source: source, body: r.key(e.static)}
+	unit := &Unit{Path: source.Path, Tenant: d.Tenant, Rollout: d.Rollout, Policy: d.Policy, Notes: r.notes, source: source, uses: r.uses, body: r.key(e.static)}
 	unit.Problems = slices.Concat(source.Problems, d.Problems, w.checkPlacement(source, e.placed), r.problems)
 	if w.hard != nil { // it is, for a [Commit] that only looks into the cache
 		unit.Problems = append(unit.Problems, w.hard.problems[source.Path]...)
@@ -132,7 +137,7 @@ func (u *Unit) same(other *Unit) bool {
 	}
 	return u.Tenant == other.Tenant && u.Rollout == other.Rollout && reflect.DeepEqual(u.Policy, other.Policy) && u.body == other.body && u.Void == other.Void && slices.Equal(u.Foreign, other.Foreign) &&
 		slices.EqualFunc(u.Problems, other.Problems, sameProblem) && slices.EqualFunc(u.Notes, other.Notes, sameProblem) &&
-		slices.EqualFunc(u.Placements, other.Placements, samePlacement)
+		slices.EqualFunc(u.Placements, other.Placements, samePlacement) && slices.Equal(u.uses, other.uses)
 }
 
 func sameProblem(a, b document.Problem) bool { return a.Code == b.Code && a.String() == b.String() }

@@ -12,6 +12,7 @@ import (
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/kind"
 	"github.com/swell-sh/swell/render/object"
+	"github.com/swell-sh/swell/render/policy"
 )
 
 func unknownAnnotation(key string) bool {
@@ -65,6 +66,10 @@ func (d *draft) applying(id object.ID, metadata map[string]any) {
 	}
 	one(config.AnnotationReplace, config.ReplaceAllowed)
 	one(config.AnnotationPrune, config.PruneDisabled)
+	one(config.AnnotationOptional, config.OptionalTrue)
+	if annotations[config.AnnotationOptional] != nil && !policy.IsAdmission(id.Group, id.Kind) {
+		problem(config.AnnotationOptional, "only an admission policy and its binding have it, this is a %s", document.Shorten(id.Kind))
+	}
 	one(config.AnnotationAdopt, string(config.AdoptNever), string(config.AdoptIfSame), string(config.AdoptTake))
 	if owned, there := annotations[config.AnnotationOwned].(string); there {
 		if _, err := object.ParseGlobs(owned); err != nil {
@@ -81,5 +86,23 @@ func (d *draft) applying(id object.ID, metadata map[string]any) {
 		if strings.HasPrefix(key, config.KeyPrefix) && !slices.Contains(config.LabelsSet, key) {
 			d.problem(document.CodeObject, []any{"metadata", "labels", key}, "swell looks for it among the annotations only: move it there")
 		}
+		if id.IsNamespace() && isMisspeltLevel(key) {
+			const text = "no label of Pod Security, so it keeps no pod away%s"
+			d.problem(document.CodeObject, []any{"metadata", "labels", key}, text, document.DidYouMean(key, podSecurityLabels))
+		}
 	}
+}
+
+// podSecurityLabels are those by which a Namespace says what its pods may do.
+var podSecurityLabels = []string{
+	"pod-security.kubernetes.io/audit", "pod-security.kubernetes.io/audit-version",
+	"pod-security.kubernetes.io/enforce", "pod-security.kubernetes.io/enforce-version",
+	"pod-security.kubernetes.io/warn", "pod-security.kubernetes.io/warn-version",
+}
+
+// isMisspeltLevel says whether a label of a Namespace was surely meant to be one of Pod Security. An
+// API server takes any.
+func isMisspeltLevel(key string) bool {
+	return !slices.Contains(podSecurityLabels, key) &&
+		(strings.HasPrefix(key, "pod-security.kubernetes.io/") || document.Misspelt(key, podSecurityLabels) != "")
 }

@@ -48,6 +48,7 @@ type checks struct {
 type check struct {
 	sourcedChecker
 	texts *config.CheckedTexts
+	item  int // of the Checker's from
 }
 
 // schemaFile is a JSON Schema of a monorepo.
@@ -85,7 +86,7 @@ func newChecks(policy config.Checks, checkers []sourcedChecker, run Checkers, re
 	for _, each := range checkers {
 		for i := range each.From {
 			texts := &each.From[i]
-			c.byKind[texts.Kind] = append(c.byKind[texts.Kind], check{each, texts})
+			c.byKind[texts.Kind] = append(c.byKind[texts.Kind], check{each, texts, i})
 		}
 	}
 	return c
@@ -136,7 +137,8 @@ func (c *checks) hashOf(kind string) string {
 	fmt.Fprintf(sum, "%t %t\n", c.skip, c.released)
 	for _, each := range c.byKind[kind] {
 		identity, missing := c.identity(each.Program)
-		fmt.Fprintf(sum, "%t %q %s %q %q %q %+v %q %q\n", each.base, each.Name, each.Position, each.Program, each.Schema, each.schema.at(), *each.texts, identity, missing)
+		fmt.Fprintf(sum, "%t %q %d %s %q %q ", each.base, each.Name, each.item, each.Position, each.Program, each.Schema)
+		fmt.Fprintf(sum, "%q %+v %q %q\n", each.schema.at(), *each.texts, identity, missing)
 	}
 	return hex.EncodeToString(sum.Sum(nil))
 }
@@ -167,10 +169,12 @@ func (e *expansion) question(src source, d *draft, o *object.Object) {
 		labels[key], _ = value.(string)
 	}
 	for _, c := range e.checks.byKind[o.ID.Kind] {
-		if !c.texts.Takes(o.ID.Group, o.ID.Kind, o.ID.Name, labels) {
+		if !e.takes(c, o.ID.Group, o.ID.Kind, o.ID.Name, labels) {
 			continue
 		}
-		for _, text := range checker.Texts(c.texts, d.object) {
+		texts := checker.Texts(c.texts, d.object)
+		e.noteTexts(c, len(texts), d.object)
+		for _, text := range texts {
 			e.questions = append(e.questions, question{check: c, Text: text, src: src, secret: len(config.QuotedIn(text.File.Content, d.secrets)) > 0,
 				problems: func(f checker.Finding, message string) document.Problems { return d.refused(text, f, message) }})
 		}
@@ -198,10 +202,12 @@ func (e *expansion) questionSpec(src source) {
 		labels[key], _ = value.(string)
 	}
 	for _, c := range e.checks.byKind[src.doc.Kind] {
-		if !c.texts.Takes(group, src.doc.Kind, src.doc.Name, labels) {
+		if !e.takes(c, group, src.doc.Kind, src.doc.Name, labels) {
 			continue
 		}
-		for _, text := range checker.Texts(c.texts, object) {
+		texts := checker.Texts(c.texts, object)
+		e.noteTexts(c, len(texts), object)
+		for _, text := range texts {
 			file := e.fromFile(object, &text)
 			e.questions = append(e.questions, question{check: c, Text: text, src: src, secret: len(config.QuotedIn(text.File.Content, src.spec.Secrets())) > 0,
 				problems: func(f checker.Finding, message string) document.Problems {

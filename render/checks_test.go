@@ -78,7 +78,7 @@ metadata: {name: words}
 spec:
   program: words
   from:
-  - {kind: ConfigMap, name: app-*, match: {labels: {app: [a, b]}}, key: "*.txt"}
+  - {kind: ConfigMap, name: app-*, match: {labels: {app: [a, b]}}, key: "*.txt", optional: true}
 `,
 		"services/swell.yaml": "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: all}\nspec: {placement: {topology: cluster}}\n",
 		"kinds/word/word.proto": `syntax = "proto3";
@@ -194,7 +194,7 @@ func TestFieldsOfSpecsAreAsked(t *testing.T) {
 		"file/w.txt":   "fine\nfine\nbad\n",
 		"list/l.yaml":  wordList("head"),
 	})
-	files["fleet/fleet.yaml"].Data = []byte(strings.Replace(string(files["fleet/fleet.yaml"].Data), "{kind: ConfigMap, name: app-*, match: {labels: {app: [a, b]}}, key: \"*.txt\"}", "{group: easy.example.com, kind: Word, path: spec.text}", 1))
+	files["fleet/fleet.yaml"].Data = []byte(strings.Replace(string(files["fleet/fleet.yaml"].Data), "{kind: ConfigMap, name: app-*, match: {labels: {app: [a, b]}}, key: \"*.txt\", optional: true}", "{group: easy.example.com, kind: Word, path: spec.text}", 1))
 	s := (&Compiler{Checkers: &wordChecker{}}).Snapshot("", hashed(t, onDisk(t, files)))
 	want := `services/block/w.yaml:7: spec.text: checker words: bad word
 services/file/w.txt:3: spec.text: checker words: bad word (from services/file/w.yaml:4:8)

@@ -67,6 +67,7 @@ type Compiler struct {
 	together  together
 	outside   map[config.UnitPath]document.Problems // of units, caused by others
 	holders   holders
+	uses      useCounts
 }
 
 // marks say which units have to be looked at when something happens to others.
@@ -135,7 +136,9 @@ func (c *Compiler) snapshot(commit config.Commit, tree config.Tree, past config.
 	s.Problems = append(s.Problems, c.checkFacts(repository)...)
 	s.Base = c.judgesToo(repository)
 	rules := c.rulesOf(repository, s.Base)
-	s.Problems = append(s.Problems, rules.policies.problems...)
+	mistypedNames, goneNames := config.JudgeIdle(rules.policies.idle, past.Taken)
+	gone = append(gone, goneNames...)
+	s.Problems = slices.Concat(s.Problems, mistypedNames, rules.policies.problems)
 	s.Held = len(s.Problems) > 0
 	if s.Held {
 		// Nothing may be written from it anyway, and rendering against a
@@ -153,7 +156,8 @@ func (c *Compiler) snapshot(commit config.Commit, tree config.Tree, past config.
 	p.world.builds.Clear()
 	p.world.again.clear()
 	c.world = p.world
-	mistyped, goneKinds := config.JudgeIdle(append(p.world.idleCheckers(), p.world.idleTenants()...), past.Taken)
+	references := slices.Concat(p.idleCheckers(), p.world.idleTenants(), p.world.idlePolicies())
+	mistyped, goneKinds := config.JudgeIdle(references, past.Taken)
 	s.Problems = append(s.Problems, mistyped...)
 	s.Idle = append(gone, goneKinds...).Sorted()
 	s.Notes = slices.Concat(rules.policies.notes, otherVersions(repository), s.Idle).Sorted()
@@ -208,7 +212,7 @@ type pass struct {
 func (c *Compiler) begin(r *config.Repository, judging rules) *pass {
 	if c.entries == nil {
 		c.entries, c.claims = map[config.UnitPath]*entry{}, newClaims()
-		c.holders = newHolders()
+		c.holders, c.uses = newHolders(), useCounts{}
 		c.marks = newMarks()
 		c.blames, c.together = map[config.UnitPath]document.Problems{}, newTogether()
 		if c.Cache == nil {

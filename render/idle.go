@@ -14,6 +14,7 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/object"
+	"github.com/swell-sh/swell/render/policy"
 	"github.com/swell-sh/swell/render/schema"
 )
 
@@ -157,30 +158,75 @@ func (w *world) noField(r config.Reference) document.Problems {
 		Message: fmt.Sprintf("%s: %q: no %s can have this field%s", r.Place, document.Shorten(r.Field), document.Shorten(r.Kind), hint)}}
 }
 
-// idleCheckers are what Checkers name in vain: there is no such kind, or no kind of that name
-// has such a field.
-func (w *world) idleCheckers() (idle []config.IdleReference) {
+// idleCheckers are what Checkers name in vain: there is no such kind, no kind of that name
+// has such a field, or no object of any unit has the name, the labels or the key. While a unit
+// has a problem, its objects are not known.
+func (p *pass) idleCheckers() (idle []config.IdleReference) {
+	w := p.world
 	if len(w.repository.Checkers) == 0 || w.hard.troubled() {
 		return nil
 	}
-	hard, easy := w.hardNames(), w.easyNames()
+	groups := w.groupsOfKinds()
 	for _, c := range w.repository.Checkers {
 		for i := range c.From {
-			texts := &c.From[i]
-			switch {
-			case slices.Contains(easy, texts.Kind):
-			case !slices.Contains(hard, texts.Kind):
-				idle = append(idle, c.Idle(i, "kind", fmt.Sprintf("%q: no such kind, so nothing is judged", document.Shorten(texts.Kind)),
-					document.DidYouMean(texts.Kind, slices.Concat(hard, easy))))
-			case len(texts.Path) > 0:
-				if hint, ok := reach(w.typesOf(texts.Kind), anyItem(texts.Path)); !ok {
-					why := fmt.Sprintf("%q: no %s can have this field, so nothing is judged", document.Shorten(strings.Join(texts.Path, ".")), texts.Kind)
-					idle = append(idle, c.Idle(i, "path", why, hint))
-				}
+			if c.From[i].Optional {
+				continue
 			}
+			found := w.idleTexts(c, i, groups)
+			if len(found) == 0 && len(p.troubled) == 0 {
+				found = p.uses.unusedChecker(c, i)
+			}
+			idle = append(idle, found...)
 		}
 	}
 	return idle
+}
+
+// idleTexts are the kind, the group or the field of an item of a Checker that there is not.
+func (w *world) idleTexts(c *config.Checker, item int, groups map[string][]string) []config.IdleReference {
+	texts := &c.From[item]
+	known := groups[texts.Kind]
+	if len(known) == 0 {
+		why := fmt.Sprintf("%q: no such kind, so nothing is judged", document.Shorten(texts.Kind))
+		hint := document.DidYouMean(texts.Kind, slices.Collect(maps.Keys(groups)))
+		return []config.IdleReference{c.Idle(item, "kind", why, hint)}
+	}
+	if texts.Group != "" && !slices.Contains(known, texts.Group) {
+		const text = "%q: no kind %s is in this group, so nothing is judged"
+		why := fmt.Sprintf(text, document.Shorten(texts.Group), texts.Kind)
+		return []config.IdleReference{c.Idle(item, "group", why, document.DidYouMean(texts.Group, known))}
+	}
+	if len(texts.Path) == 0 || slices.Contains(w.easyNames(), texts.Kind) {
+		return nil
+	}
+	hint, ok := reach(w.typesOf(texts.Kind), anyItem(texts.Path))
+	if ok {
+		return nil
+	}
+	const text = "%q: no %s can have this field, so nothing is judged"
+	why := fmt.Sprintf(text, document.Shorten(strings.Join(texts.Path, ".")), texts.Kind)
+	return []config.IdleReference{c.Idle(item, "path", why, hint)}
+}
+
+// groupsOfKinds are the groups of all kinds by their names, of Kubernetes' own, of custom
+// resources and of easy kinds.
+func (w *world) groupsOfKinds() map[string][]string {
+	groups := map[string][]string{}
+	add := func(apiVersion, kindName string) {
+		if group := policy.GroupOf(apiVersion); !slices.Contains(groups[kindName], group) {
+			groups[kindName] = append(groups[kindName], group)
+		}
+	}
+	for _, set := range w.hard.distinct() {
+		for _, name := range set.Names() {
+			apiVersion, kindName, _ := strings.Cut(name, " ")
+			add(apiVersion, kindName)
+		}
+	}
+	for _, k := range w.kinds.Declared() {
+		add(k.APIVersion(), k.Name)
+	}
+	return groups
 }
 
 // easyNames are the kinds of easy specs.

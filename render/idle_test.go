@@ -84,3 +84,43 @@ func TestAcceptedIsNeverHeldByNames(t *testing.T) {
 		t.Errorf("the next base: %v", base.Problems)
 	}
 }
+
+// TestIdlePolicies: who takes away what a policy names holds nobody; who edits the policy then has a
+// problem. What a cluster has by its facts is there.
+func TestIdlePolicies(t *testing.T) {
+	files := judgedFiles()
+	const constraints = `{resourceRules: [{apiGroups: [apps], apiVersions: [v1], operations: [CREATE], resources: [deployments]}]}`
+	doc := func(kind, name, spec string) string {
+		return "---\napiVersion: admissionregistration.k8s.io/v1\nkind: " + kind + "\nmetadata: {name: " + name + "}\nspec: " + spec + "\n"
+	}
+	policy := doc("ValidatingAdmissionPolicy", "replicas", "{matchConstraints: "+constraints+`, validations: [{expression: "true"}]}`)
+	other := doc("ValidatingAdmissionPolicyBinding", "other", "{policyName: of-cluster, validationActions: [Deny]}")
+	binding := doc("ValidatingAdmissionPolicyBinding", "replicas", "{policyName: replicas, validationActions: [Deny]}")
+	write := func(texts ...string) {
+		files["policies/a.yaml"] = &fstest.MapFile{Data: []byte(strings.Join(texts, ""))}
+	}
+	files["facts/sas-1.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: swell.sh/v1\nkind: ClusterFacts\nmetadata: {name: sas-1}\n" +
+		"spec:\n  kubernetes: v1.36.3\n  policies:\n" +
+		"  - {apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicy, metadata: {name: of-cluster}, " +
+		"spec: {matchConstraints: " + constraints + `, validations: [{expression: "true"}]}}` + "\n")}
+	c := &Compiler{}
+	write(policy, other, binding)
+	if s := snapshot(c, files); len(s.Problems)+len(s.Idle) > 0 {
+		t.Fatalf("at first: %v %v", s.Problems, s.Idle)
+	}
+	write(policy, other)
+	const want = `policies/a.yaml:4:18: metadata.name: "replicas": no ValidatingAdmissionPolicyBinding puts it in force`
+	if s := snapshot(c, files); s.Held || !strings.HasPrefix(s.Idle.String(), want) || len(s.Idle) != 1 {
+		t.Errorf("without its binding: held %t, %v, idle %v", s.Held, s.Problems, s.Idle)
+	}
+	write(strings.Replace(policy, `"true"`, `"false"`, 1), other)
+	if s := snapshot(c, files); !s.Held || !strings.HasPrefix(s.Problems.String(), want) {
+		t.Errorf("edited: held %t, %v", s.Held, s.Problems)
+	}
+	delete(files, "facts/sas-1.yaml")
+	write(policy, other, binding)
+	const unknown = `spec.policyName: "of-cluster": no such`
+	if s := snapshot(c, files); s.Held || len(s.Problems) > 0 || !strings.Contains(s.Idle.String(), unknown) {
+		t.Errorf("without facts: held %t, %v, idle %v", s.Held, s.Problems, s.Idle)
+	}
+}

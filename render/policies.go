@@ -23,7 +23,9 @@ import (
 type policies struct {
 	hash, folder string // of all that they are made of
 	docs         []*document.Document
-	good         []policy.Document // of docs, those without a problem
+	good         []policy.Document      // of docs, those without a problem
+	from         []*document.Document   // of good
+	idle         []config.IdleReference // see [policies.findIdle]
 	problems     document.Problems
 	notes        document.Problems // on those of clusters
 	tree         *policy.Policies
@@ -54,6 +56,7 @@ func loadPolicies(r *config.Repository, before *policies) *policies {
 	}
 	p.compile()
 	p.compileFacts(r)
+	p.findIdle(r.Facts)
 	return p
 }
 
@@ -83,15 +86,17 @@ func (p *policies) compile() {
 	if err != nil {
 		panic(err) // it is embedded
 	}
-	var from []*document.Document
 	for _, doc := range p.docs {
 		if object := p.check(kinds, doc); object != nil {
-			p.good, from = append(p.good, policy.Document{Object: object, At: doc.Position()}), append(from, doc)
+			p.good, p.from = append(p.good, policy.Document{Object: object, At: doc.Position()}), append(p.from, doc)
 		}
 	}
 	compiled, flaws := policy.Compile(p.good)
 	for _, flaw := range flaws {
-		doc := from[flaw.Document]
+		if flaw.Unbound { // see [policies.findIdle]
+			continue
+		}
+		doc := p.from[flaw.Document]
 		p.problems = append(p.problems, doc.Problem(document.NodeAt(doc.Node, flaw.Path), document.CodePolicy, "%s", flawText(flaw)))
 	}
 	p.tree = compiled
@@ -152,6 +157,7 @@ func (p *policies) check(kinds *schema.Set, doc *document.Document) map[string]a
 	if !ok || len(problems) > 0 {
 		return nil
 	}
+	p.checkAnnotations(doc, object)
 	kind := kinds.Kind(doc.APIVersion, doc.Kind)
 	if kind == nil {
 		return object // a custom resource that policies take as a parameter
@@ -165,6 +171,25 @@ func (p *policies) check(kinds *schema.Set, doc *document.Document) map[string]a
 		return nil
 	}
 	return object
+}
+
+// checkAnnotations finds annotations of swell that say nothing here.
+func (p *policies) checkAnnotations(doc *document.Document, object map[string]any) {
+	annotations, _ := fieldOf(object, "metadata", "annotations").(map[string]any)
+	for _, key := range slices.Sorted(maps.Keys(annotations)) {
+		message := ""
+		switch value := annotations[key]; {
+		case unknownAnnotation(key):
+			message = "unknown annotation of swell" + document.DidYouMean(key, config.AnnotationsInGit)
+		case key == config.AnnotationOptional && value != config.OptionalTrue:
+			message = fmt.Sprintf("want %q or no annotation, got %q", config.OptionalTrue, document.Shorten(fmt.Sprint(value)))
+		default:
+			continue
+		}
+		path := []any{"metadata", "annotations", key}
+		node := document.NodeAt(doc.Node, path)
+		p.problems = append(p.problems, doc.Problem(node, document.CodePolicy, "%s: %s", schema.PathText(path), message))
+	}
 }
 
 // judgeAll judges the objects, once all that the unit sets is known.

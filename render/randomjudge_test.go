@@ -32,7 +32,7 @@ func judgedVariants() map[string][]string {
 		fleet  = "apiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: sas-1}\n---\napiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: vla-1}\n---\n" +
 			"apiVersion: swell.sh/v1\nkind: Rollout\nmetadata: {name: default}\nspec: {waves: [{name: all}]}\n"
 		tenant  = "---\napiVersion: swell.sh/v1\nkind: Tenant\nmetadata: {name: shop}\nspec: {clusterKinds: [Namespace], namespaces: [SPACES]}\n"
-		checker = "---\napiVersion: swell.sh/v1\nkind: Checker\nmetadata: {name: words}\nspec: {program: words, from: [{kind: ConfigMap, key: \"*.txt\"}]}\n"
+		checker = "---\napiVersion: swell.sh/v1\nkind: Checker\nmetadata: {name: words}\nspec: {program: words, from: [{kind: ConfigMap, key: \"*.txt\", optional: true}]}\n"
 	)
 	ordinary, baseline, checked := space("shop", "a: b"), space("shop", "pod-security.kubernetes.io/enforce: baseline"), space("shop", `checked: "yes"`)
 	facts := func(cluster, labels, policies string) string {
@@ -82,9 +82,13 @@ func TestRandomJudgements(t *testing.T) {
 			}
 			tree := config.Files(maps.Clone(files))
 			fresh := Compiler{Checkers: &wordChecker{version: "1"}}
-			want := all(&fresh, fresh.Snapshot("", tree), map[object.ID]bool{})
+			clean := fresh.Snapshot("", tree)
+			want := all(&fresh, clean, map[object.ID]bool{})
 			if diff := differ(want, all(&long, long.Snapshot("", tree), map[object.ID]bool{})); diff != "" {
 				t.Fatalf("(-a new compiler +this one)\n%s", diff)
+			}
+			if !clean.Held && !maps.Equal(fresh.uses, long.uses) {
+				t.Fatalf("uses of a new compiler %v, of this one %v", fresh.uses, long.uses)
 			}
 		}
 	})

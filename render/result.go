@@ -38,6 +38,8 @@ type result struct {
 	foreign []string
 	// values are those that no other spec may have.
 	values []uniqueValue
+	// uses are what Checkers pick of the unit's objects.
+	uses uses
 
 	packed    []byte // as it was read from the cache; nil for a new one
 	sameFiles bool   // the files that were read are known to be unchanged in this commit
@@ -217,6 +219,14 @@ func (e *encoding) result(r *result) {
 		e.position(v.spec)
 		e.flag(v.secret)
 	}
+	e.number(len(r.uses))
+	for _, u := range r.uses {
+		e.number(int(u.part))
+		e.text(u.name)
+		e.text(u.more)
+		e.number(u.item)
+		e.number(u.count)
+	}
 }
 
 // pack is the head, as [mustUnpack] reads it.
@@ -333,6 +343,13 @@ func (d *decoding) result() (*result, error) {
 	for i := range r.values {
 		key := uniqueKey{shared(d.text()), kind.UniqueIn(shared(d.text())), shared(d.text()), d.text()}
 		r.values[i] = uniqueValue{key, d.position(), d.position(), d.number() == 1}
+	}
+	if n := d.count(); n > 0 {
+		r.uses = make(uses, n)
+		for i := range r.uses {
+			key := useKey{usePart(d.number()), shared(d.text()), shared(d.text()), d.number()}
+			r.uses[i] = use{key, d.number()}
+		}
 	}
 	return r, d.err
 }

@@ -73,6 +73,7 @@ type Unit struct {
 	Placements []Placement
 
 	source *config.Unit
+	uses   uses
 	// body is where the cache has the objects.
 	body cache.Key
 }

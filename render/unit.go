@@ -43,6 +43,7 @@ type unitRenderer struct {
 	found    targetProblems
 	placeAt  int // index of the placement that is rendered
 	settings []setting
+	uses     useCounts
 	placed   []place
 	on       string // the clusters of these places, see [places.clustersOf]
 	// rendered are the ids of the objects that specs gave on any target.
@@ -114,7 +115,7 @@ func (w *world) renderUnit(unit *config.Unit, placed []place) *result {
 	u.render(placed, out)
 	u.redact()
 	out.values = u.values
-	out.settings, out.foreign = u.settings, u.foreign
+	out.settings, out.foreign, out.uses = u.settings, u.foreign, u.uses.sealed()
 	out.reads, out.problems, out.notes, out.blames = u.reads.reads(), u.problems.Sorted(), u.notes.Sorted(), u.blames.Sorted()
 	if len(out.problems) > 0 {
 		out.bundles, out.values = nil, nil

@@ -199,12 +199,13 @@ spec:
 	}
 	const kind, field = `fleet/checkers.yaml:9:12: spec.from[0].kind: "Confgmap": no such kind, so nothing is judged`,
 		`fleet/checkers.yaml:12:30: spec.from[3].path: "spec.template.spec.container.*.args": no Deployment can have this field, so nothing is judged`
-	want := []string{kind + `, did you mean "ConfigMap"?`, field + `, did you mean "containers"?`}
+	const key = `fleet/checkers.yaml:10:28: spec.from[1].key: "x": no ConfigMap of any unit that it is about has such a key, so nothing is judged`
+	want := []string{kind + `, did you mean "ConfigMap"?`, key, field + `, did you mean "containers"?`}
 	if diff := cmp.Diff(want, texts(s.Problems)); diff != "" || s.Held || len(s.Notes) > 0 {
 		t.Errorf("held: %t, notes: %v, problems (-want +got):\n%s", s.Held, s.Notes, diff)
 	}
 	s = snapshot(c, files)
-	if diff := cmp.Diff([]string{kind, field}, texts(s.Notes)); diff != "" || len(s.Problems) > 0 {
+	if diff := cmp.Diff([]string{kind, key, field}, texts(s.Notes)); diff != "" || len(s.Problems) > 0 {
 		t.Errorf("problems of the next commit: %v, notes (-want +got):\n%s", s.Problems, diff)
 	}
 	delete(files, "any.json")

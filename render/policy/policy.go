@@ -26,6 +26,11 @@ import (
 // Group is that of policies and bindings.
 const Group = "admissionregistration.k8s.io"
 
+// IsAdmission says whether a kind is that of admission policies or of their bindings.
+func IsAdmission(group, kind string) bool {
+	return group == Group && strings.HasSuffix(strings.TrimSuffix(kind, "Binding"), "AdmissionPolicy")
+}
+
 // Document is a policy, a binding or a parameter.
 type Document struct {
 	Object map[string]any
@@ -39,6 +44,8 @@ type Flaw struct {
 	Path         []any
 	Line, Column int
 	Message      string
+	// Unbound says that the document is right by itself: it is a binding of a policy that is not here.
+	Unbound bool
 }
 
 // Text is the message, with the place in an expression.
@@ -225,6 +232,7 @@ func (c *compilation) noPolicy(kind, name string) {
 		}
 	}
 	c.flaw([]any{"spec", "policyName"}, "%q: no such %s here%s", document.Shorten(name), kind, document.DidYouMean(name, names))
+	c.flaws[len(c.flaws)-1].Unbound = true
 }
 
 func (c *compilation) param(doc Document) {

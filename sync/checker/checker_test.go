@@ -255,9 +255,12 @@ func TestOneForEachCore(t *testing.T) {
 
 // TestMissing says what to do about a program that there is not.
 func TestMissing(t *testing.T) {
-	r := (&Runner{Programs: map[string]config.CheckerProgram{"gone": {Command: []string{"/none/gone"}}}}).Until(t.Context())
+	r := (&Runner{Programs: map[string]config.CheckerProgram{
+		"gone": {Command: []string{"/none/gone"}}, "deaf": {Command: []string{"/bin/sh"}},
+	}}).Until(t.Context())
 	for name, want := range map[string]string{
 		"ngins": `no program "ngins": name it under checkers in the daemon's configuration or your own, or use one that swell has a recipe for (amtool, envoy,`,
+		"deaf":  "no argument of the program /bin/sh has ${file}, so it would not get the text",
 		"gone":  `the program /none/gone is not installed here; install it, or name another one`,
 	} {
 		if id, missing := r.Identity(name); id != "" || !strings.HasPrefix(missing, want) {

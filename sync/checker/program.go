@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/cache"
 	"github.com/swell-sh/swell/render/checker"
@@ -69,6 +70,12 @@ func (r *Runner) find(name string) *program {
 			p.missing = fmt.Sprintf("the program %s is not installed here; install it, or name another one under checkers in the daemon's configuration or your own", command[0])
 			return p
 		}
+	}
+	if !config.GivesText(p.args) {
+		const text = "no argument of the program %s has ${file}, so it would not get the text: " +
+			"write its arguments under checkers in the daemon's configuration or your own"
+		p.missing = fmt.Sprintf(text, command[0])
+		return p
 	}
 	if p.path, err = filepath.Abs(path); err != nil {
 		p.missing = err.Error()
