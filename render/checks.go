@@ -160,7 +160,8 @@ func (e *expansion) question(src source, d *draft, o *object.Object) {
 	if !e.asks(o.ID.Kind) {
 		return
 	}
-	metadata, _ := d.object["metadata"].(map[string]any)
+	content := unjudged{d, o}.content()
+	metadata, _ := content["metadata"].(map[string]any)
 	labels := map[string]string{}
 	values, _ := metadata["labels"].(map[string]any)
 	for key, value := range values {
@@ -170,7 +171,7 @@ func (e *expansion) question(src source, d *draft, o *object.Object) {
 		if !c.texts.Takes(o.ID.Group, o.ID.Kind, o.ID.Name, labels) {
 			continue
 		}
-		for _, text := range checker.Texts(c.texts, d.object) {
+		for _, text := range checker.Texts(c.texts, content) {
 			e.questions = append(e.questions, question{check: c, Text: text, src: src, secret: len(config.QuotedIn(text.File.Content, d.secrets)) > 0,
 				problems: func(f checker.Finding, message string) document.Problems { return d.refused(text, f, message) }})
 		}
@@ -311,8 +312,8 @@ func (u *unitRenderer) consult(placed []place, expansions []*expansion) {
 	if u.checks.released {
 		return
 	}
-	for _, e := range expansions {
-		u.found.target = e.target.Name
+	for at, e := range expansions {
+		u.found.place = at
 		for i := range e.questions {
 			q := &e.questions[i]
 			for _, f := range u.answers[q.key()].Findings {

@@ -169,7 +169,6 @@ func (p *policies) check(kinds *schema.Set, doc *document.Document) map[string]a
 
 // judgeAll judges the objects, once all that the unit sets is known.
 func (e *expansion) judgeAll() {
-	e.found.target = e.target.Name
 	e.noteScaled()
 	for _, each := range e.unjudged {
 		d, o := each.draft, each.object
