@@ -54,7 +54,7 @@ func TestRulesOfTheBase(t *testing.T) {
 		"a longer soak": {fstest.MapFS{"services/app/app.yaml": nil, "fleet/fleet.yaml": {Data: []byte(strings.Replace(string(before["fleet/fleet.yaml"].Data), "waves: [{name: all}]", "waves: [{name: all, soak: 2m}]", 1))}},
 			"", "Rollout default"},
 		"more failures, a budget, and a Mask": {fstest.MapFS{"services/app/app.yaml": nil, "fleet/mask.yaml": {Data: []byte("apiVersion: swell.sh/v1\nkind: Mask\nmetadata: {name: night}\nspec: {where: {targets: [sas-1]}}\n")},
-			"swell.yaml": {Data: []byte(repository + "spec: {release: {budget: {units: 3}}}\n")},
+			"swell.yaml":       {Data: []byte(repository + "spec: {release: {budget: {units: 3}}}\n")},
 			"fleet/fleet.yaml": {Data: []byte(strings.Replace(string(before["fleet/fleet.yaml"].Data), "waves: [{name: all}]", "waves: [{name: all, maxFailures: 1}]", 1))}},
 			"", "Mask night Rollout default (looser) budget"},
 		"a text": {fstest.MapFS{"services/app/app.yaml": green}, notGreen, ""},

@@ -28,6 +28,7 @@ func (w *world) defineCharts(hard *hardKinds, e *entry) {
 		}
 	}
 	known := map[string]*definition{} // by content
+	read := map[writtenIn]*definition{}
 	for _, src := range u.sources {
 		if !src.chart.files.MayDefine() {
 			continue
@@ -40,11 +41,17 @@ func (w *world) defineCharts(hard *hardKinds, e *entry) {
 			if !ok {
 				continue // rendering tells
 			}
-			for _, object := range x.ask(src.chart, request).objects {
+			answer := x.ask(src.chart, request)
+			for i, object := range answer.objects {
 				if object["kind"] != definitionKind || object["apiVersion"] != definitionVersion {
 					continue
 				}
-				d := newDefinition(at, object)
+				from := writtenIn{answer.texts[i], answer.Answer.Objects[i].Item}
+				d := read[from]
+				if d == nil {
+					d = newDefinition(at, object)
+					read[from] = d
+				}
 				if known[d.hash] == nil {
 					known[d.hash] = d
 					d.unit, d.on = e.source.Path, map[string]bool{}

@@ -40,8 +40,9 @@ type chart struct {
 	release, namespace, values *kind.Values // values is nil where there are none
 	texts                      func() map[string]string
 
-	mu      sync.Mutex
-	answers map[[sha256.Size]byte]*charted // by request
+	mu        sync.Mutex
+	answers   map[[sha256.Size]byte]*charted // by request
+	documents map[textKey]*chartText
 }
 
 // charted is the answer of one request, made ready.
@@ -50,7 +51,7 @@ type charted struct {
 	objects []map[string]any
 	placed  []helm.Placed
 	dropped []helm.Dropped
-	lines   []func() []int // by object, of its template
+	texts   []*chartText // by object
 }
 
 // readChart reads a HelmChart, its chart and its files of values.
@@ -61,7 +62,7 @@ func (u *unitRenderer) readChart(doc *document.Document) {
 		u.problems = append(u.problems, problems...)
 		return
 	}
-	c := &chart{HelmChart: written, answers: map[[sha256.Size]byte]*charted{}}
+	c := &chart{HelmChart: written, answers: map[[sha256.Size]byte]*charted{}, documents: map[textKey]*chartText{}}
 	at := func(path ...any) *yaml.Node { return document.NodeAt(doc.Node, path) }
 	if c.Chart != "" {
 		u.reads.note(readFile, c.Chart)
@@ -184,8 +185,9 @@ func (e *expansion) ask(c *chart, request helm.Request) *charted {
 		answer.Problems, answer.Notes = c.redacted(request.Values, answer.Problems), c.redacted(request.Values, answer.Notes)
 	}
 	for _, o := range answer.Objects {
-		answer.objects = append(answer.objects, schema.Decode(o.JSON))
-		answer.lines = append(answer.lines, sync.OnceValue(func() []int { return helm.Lines(c.texts()[o.File], o.Text) }))
+		text := c.textOf(o)
+		answer.texts = append(answer.texts, text)
+		answer.objects = append(answer.objects, text.object(o))
 	}
 	answer.placed, answer.dropped = helm.Place(answer.objects, answer.Answer.Objects)
 	c.answers[key] = answer
@@ -215,16 +217,22 @@ func (e *expansion) expandChart(src source) {
 			e.note(p)
 		}
 	}
-	for _, placed := range answer.placed {
+	for i := range answer.placed {
+		placed := &answer.placed[i]
 		if len(e.found.problems) > maxUnitProblems {
 			return
 		}
 		from := answer.Answer.Objects[placed.Index]
 		of := src
-		of.rendered = &rendered{chart: c, object: from, lines: answer.lines[placed.Index]}
+		of.rendered = &rendered{chart: c, object: from, text: answer.texts[placed.Index]}
 		of.rendered.kind, _ = placed.Object["kind"].(string)
 		metadata, _ := placed.Object["metadata"].(map[string]any)
 		name, _ := metadata["name"].(string)
+		key := sealingKey{placedAs{writtenIn{of.rendered.text, from.Item}, placed.Marks()}, e.hard, request.Namespace}
+		if known := e.sealedBefore(of, name, key); known != nil {
+			e.takeUp(of, known)
+			continue
+		}
 		if object, touched, ok := e.override(of, name, placed.Object); ok {
 			d := &draft{repository: e.repository.Name, unit: e.unit, doc: src.doc, object: object, touched: touched, hard: e.hard, noKind: e.noKind, tenants: e.tenants, rendered: of.rendered, space: request.Namespace, anywhere: true}
 			d.templateAt = of.rendered.at(nil)
@@ -232,7 +240,7 @@ func (e *expansion) expandChart(src source) {
 				d.step = e.stepOf(d, of, placed.Object, nil)
 				d.step.Chart = of.rendered.blamed()
 			}
-			e.seal(of, d)
+			e.sealOnce(of, d, key)
 		}
 	}
 }
@@ -242,30 +250,16 @@ type rendered struct {
 	chart  *chart
 	kind   string
 	object helm.Object
-	lines  func() []int
+	text   *chartText
 }
 
 // at is the line of the template that the value at a path is from, as well as it can be
 // told.
 func (r *rendered) at(path []any) document.Position {
-	at := document.Position{File: r.chart.fileOf(r.object.File)}
-	lines := r.lines()
 	if r.object.Item > 0 {
 		path = append([]any{"items", r.object.Item - 1}, path...)
 	}
-	if line := lineAt(r.object.Text, path); line > 0 && line <= len(lines) {
-		at.Line = lines[line-1]
-	}
-	return at
-}
-
-// lineAt is the line of a value in a text of YAML; zero where it cannot be told.
-func lineAt(text string, path []any) int {
-	var root yaml.Node
-	if yaml.Unmarshal([]byte(text), &root) != nil || len(root.Content) == 0 {
-		return 0
-	}
-	return document.NodeAt(root.Content[0], path).Line
+	return document.Position{File: r.chart.fileOf(r.object.File), Line: r.text.templateLine(path)}
 }
 
 // fileOf is the path in the tree of a file of the chart.

@@ -162,7 +162,8 @@ func (e *expansion) question(src source, d *draft, o *object.Object) {
 	if !e.asks(o.ID.Kind) {
 		return
 	}
-	metadata, _ := d.object["metadata"].(map[string]any)
+	content := unjudged{d, o}.content()
+	metadata, _ := content["metadata"].(map[string]any)
 	labels := map[string]string{}
 	values, _ := metadata["labels"].(map[string]any)
 	for key, value := range values {
@@ -172,8 +173,8 @@ func (e *expansion) question(src source, d *draft, o *object.Object) {
 		if !e.takes(c, o.ID.Group, o.ID.Kind, o.ID.Name, labels) {
 			continue
 		}
-		texts := checker.Texts(c.texts, d.object)
-		e.noteTexts(c, len(texts), d.object)
+		texts := checker.Texts(c.texts, content)
+		e.noteTexts(c, len(texts), content)
 		for _, text := range texts {
 			e.questions = append(e.questions, question{check: c, Text: text, src: src, secret: len(config.QuotedIn(text.File.Content, d.secrets)) > 0,
 				problems: func(f checker.Finding, message string) document.Problems { return d.refused(text, f, message) }})
@@ -317,8 +318,8 @@ func (u *unitRenderer) consult(placed []place, expansions []*expansion) {
 	if u.checks.released {
 		return
 	}
-	for _, e := range expansions {
-		u.found.target = e.target.Name
+	for at, e := range expansions {
+		u.found.place = at
 		for i := range e.questions {
 			q := &e.questions[i]
 			for _, f := range u.answers[q.key()].Findings {

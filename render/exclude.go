@@ -56,7 +56,7 @@ func (u *unitRenderer) exclude(placed []place, expansions []*expansion) {
 		if len(without) == 0 {
 			continue
 		}
-		u.found.target, u.placeAt = e.target.Name, i
+		u.found.place = i
 		u.settings = slices.DeleteFunc(u.settings, func(s setting) bool { return s.place == i })
 		expansions[i] = u.expandAt(placed[i], without)
 		u.ask(expansions[i])
@@ -214,7 +214,7 @@ func (s *search) render(set []item) *expansion {
 	}
 	aside := *s.unitRenderer
 	aside.sources = []source{s.src}
-	aside.found = targetProblems{target: s.place.target.Name}
+	aside.found = targetProblems{}
 	aside.settings, aside.values, aside.rendered, aside.notes, aside.noted = nil, nil, nil, nil, nil
 	e := aside.expandAt(s.place, leftOut{s.src.doc: without})
 	s.reads, s.secrets = aside.reads, aside.secrets

@@ -4,7 +4,6 @@
 package render
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -67,13 +66,18 @@ func (e *expansion) expandAll() {
 			e.expandChart(src)
 			continue
 		}
+		key := sealingKey{src.doc, e.hard, e.space}
+		if known := e.sealedBefore(src, src.doc.Name, key); known != nil {
+			e.takeUp(src, known)
+			continue
+		}
 		hard := src.object()
 		if object, touched, ok := e.override(src, src.doc.Name, hard); ok {
 			d := &draft{repository: e.repository.Name, unit: e.unit, doc: src.doc, object: object, touched: touched, hard: e.hard, noKind: e.noKind, tenants: e.tenants, space: e.space, anywhere: e.unit.Kustomization != ""}
 			if e.steps != nil {
 				d.step = e.stepOf(d, src, hard, nil)
 			}
-			e.seal(src, d)
+			e.sealOnce(src, d, key)
 		}
 	}
 }
@@ -259,43 +263,6 @@ func (e *expansion) nest(nested *kind.Kind, src source, d *draft) {
 	}
 	if len(problems) == 0 {
 		e.expand(inner, chain)
-	}
-}
-
-// seal checks an object and takes it up.
-func (e *expansion) seal(src source, d *draft) {
-	e.noteKind(d)
-	d.checks, d.fileOf = e.treatments, e.sealedFrom
-	if e.world.checks.released {
-		d.checks.PlainSecrets = config.Pass
-	}
-	o := d.seal()
-	for _, n := range d.notes {
-		e.note(n)
-	}
-	if o != nil && e.policies != nil {
-		if set, ok := settingOf(e.placeAt, o, d.object); ok {
-			e.settings = append(e.settings, set)
-		}
-		e.unjudged = append(e.unjudged, unjudged{d, o})
-		if d.doc.Packed != nil && d.step == nil {
-			defer func() { d.object = nil }() // judging decodes it again
-		}
-	}
-	if len(d.problems) > 0 {
-		e.found.add(d.problems...)
-		return
-	}
-	if other := e.seen[o.ID]; other != nil {
-		e.found.add(document.Problem{Position: o.Spec, Code: document.CodeDuplicate, Via: via(o.Template),
-			Message: fmt.Sprintf("%s: wanted twice in this unit, first at %s", o.ID, other.Spec)})
-		return
-	}
-	e.seen[o.ID] = o
-	e.objects = append(e.objects, o)
-	e.question(src, d, o)
-	if e.steps != nil {
-		e.steps[o] = d.step
 	}
 }
 

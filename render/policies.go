@@ -194,7 +194,6 @@ func (p *policies) checkAnnotations(doc *document.Document, object map[string]an
 
 // judgeAll judges the objects, once all that the unit sets is known.
 func (e *expansion) judgeAll() {
-	e.found.target = e.target.Name
 	e.noteScaled()
 	for _, each := range e.unjudged {
 		d, o := each.draft, each.object

@@ -41,7 +41,6 @@ type unitRenderer struct {
 	values   []uniqueValue
 	secrets  []string // of specs that were collected
 	found    targetProblems
-	placeAt  int // index of the placement that is rendered
 	settings []setting
 	uses     useCounts
 	placed   []place
@@ -51,6 +50,7 @@ type unitRenderer struct {
 	easy     map[easyID]document.Position // of the easy documents so far
 	charted  []string                     // folders of Helm charts that it names
 	sealed   map[string]sealedFile        // that were looked into, see [unitRenderer.sealedIn]
+	sealings map[sealingKey]*sealing
 }
 
 // easyID is what tells the easy documents of a unit apart.
@@ -140,10 +140,11 @@ func (u *unitRenderer) render(placed []place, out *result) {
 			out.bundles, out.heads[i] = append(out.bundles, bundle), u.headOf(bundle, place)
 		}
 	}
-	for _, e := range expansions {
+	for i, e := range expansions {
+		e.found.place = i
 		e.judgeAll()
 	}
-	u.problems = append(u.problems, u.found.all(len(placed))...)
+	u.problems = append(u.problems, u.found.all(placed)...)
 	if len(u.problems) > 0 || len(placed) == 0 {
 		return
 	}
@@ -389,7 +390,7 @@ func (u *unitRenderer) expansion(p place) expansion {
 func (u *unitRenderer) expand(placed []place) []*expansion {
 	all := make([]*expansion, len(placed))
 	for i, place := range placed {
-		u.found.target, u.placeAt = place.target.Name, i
+		u.found.place = i
 		all[i] = u.expandAt(place, nil)
 	}
 	return all
@@ -405,35 +406,39 @@ func (u *unitRenderer) expandAt(p place, without leftOut) *expansion {
 	return &e
 }
 
-// targetProblems gathers what is wrong on single targets, so that a problem on
-// a hundred targets is one line.
+// targetProblems gathers problems of single targets, so that one on a hundred targets is one
+// line.
 type targetProblems struct {
-	target   config.TargetName
+	place    int // index of the placement that is looked at
 	problems document.Problems
-	targets  map[string][]string // by the problem's text
+	places   map[string][]int // by the problem's text, indexes of placements, sorted
 }
 
 func (t *targetProblems) add(problems ...document.Problem) {
-	if t.targets == nil && len(problems) > 0 {
-		t.targets = map[string][]string{}
+	if t.places == nil && len(problems) > 0 {
+		t.places = map[string][]int{}
 	}
 	for _, p := range problems {
 		key := p.String()
-		if t.targets[key] == nil {
+		known := t.places[key]
+		if known == nil {
 			t.problems = append(t.problems, p)
 		}
-		if targets := t.targets[key]; !slices.Contains(targets, string(t.target)) {
-			t.targets[key] = append(targets, string(t.target))
+		if i, found := slices.BinarySearch(known, t.place); !found {
+			t.places[key] = slices.Insert(known, i, t.place)
 		}
 	}
 }
 
-// all returns the problems, with the targets named where it is not all of
-// them.
-func (t *targetProblems) all(targets int) document.Problems {
+// all returns the problems, with the targets named where it is not all of them.
+func (t *targetProblems) all(placed []place) document.Problems {
 	for i := range t.problems {
-		if on := t.targets[t.problems[i].String()]; len(on) < targets {
-			t.problems[i].Targets = on
+		on := t.places[t.problems[i].String()]
+		if len(on) == len(placed) {
+			continue
+		}
+		for _, at := range on {
+			t.problems[i].Targets = append(t.problems[i].Targets, string(placed[at].target.Name))
 		}
 	}
 	return t.problems

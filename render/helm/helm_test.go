@@ -172,3 +172,34 @@ f: {{ .Values.global.x }}`,
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
+
+// TestLinesOfALongText: the lines of a long template were not compared in their order, so a
+// line that stands there often was always the first one.
+func TestLinesOfALongText(t *testing.T) {
+	var template, text []string
+	for i := range 3000 {
+		template = append(template, fmt.Sprintf("  field%d:", i), "    type: string")
+		text = append(text, fmt.Sprintf("  field%d:", i), "    type: string")
+	}
+	template = append([]string{"{{- if .Values.crds }}", "metadata:", `  labels: {{ include "labels" . | nindent 4 }}`}, template...)
+	text = append([]string{"metadata:", "  labels:", "    app: a"}, text...)
+	lines := Lines(strings.Join(template, "\n"), strings.Join(text, "\n"))
+	want := []int{2, 3, 3}
+	for i := range text[3:] {
+		want = append(want, i+4)
+	}
+	if diff := cmp.Diff(want, lines); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestLinesWithoutAnchors: where nothing stands out in a long text, a line is from the first
+// one of the template that it fits.
+func TestLinesWithoutAnchors(t *testing.T) {
+	template := strings.Repeat("- a: {{ .x }}\n- b\n", 2000)
+	text := strings.Repeat("- a: 1\n- b\n- c\n", 2000)
+	lines := Lines(template, text)
+	if want := []int{1, 2, 0, 1, 2, 0}; !slices.Equal(lines[len(lines)-7:len(lines)-1], want) {
+		t.Errorf("got %v at the end, want %v", lines[len(lines)-7:len(lines)-1], want)
+	}
+}

@@ -6,6 +6,7 @@ package helm
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -107,6 +108,14 @@ func (o *Object) IsDropped() bool {
 type Placed struct {
 	Index  int // in the list that was placed
 	Object map[string]any
+}
+
+// Marks are what tells the object from one that another list of objects has: the annotations
+// that [Place] may give it.
+func (p *Placed) Marks() string {
+	metadata, _ := p.Object["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	return fmt.Sprint(annotations[config.AnnotationHook], annotations[config.AnnotationPhase], annotations[config.AnnotationPrune])
 }
 
 // Dropped is an object that Helm would not apply, or only where swell does nothing.

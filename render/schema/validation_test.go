@@ -55,8 +55,7 @@ func TestObjectRules(t *testing.T) {
 	}
 }
 
-// found is what the newest and the oldest version say of an object, which has
-// to be the same.
+// found is what all versions that have its kind say of an object, which has to be the same.
 func found(t *testing.T, text string) []string {
 	t.Helper()
 	var object map[string]any
@@ -70,6 +69,9 @@ func found(t *testing.T, text string) []string {
 			t.Fatal(err)
 		}
 		kind := set.Kind(object["apiVersion"].(string), object["kind"].(string))
+		if kind == nil && len(all) > 0 {
+			continue // a newer kind
+		}
 		if kind == nil {
 			t.Fatalf("%s: no such kind", text)
 		}

@@ -58,6 +58,12 @@ const definitionSize = 66_000
 // Definition is a CustomResourceDefinition of a kind Thing<i>, the same each time.
 func Definition(i int) string {
 	d := definition{random: rand.New(rand.NewPCG(uint64(i), 1))}
+	d.write(i, definitionSize)
+	return d.text.String()
+}
+
+// write writes definition i, of about size bytes.
+func (d *definition) write(i, size int) {
 	d.line(0, `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata:
@@ -78,13 +84,12 @@ spec:
 			d.line(6, "x-kubernetes-validations:\n            - {rule: \"!has(self.paused) || !self.paused || self.replicas == 0\", message: paused with replicas}")
 		}
 		d.line(6, "properties:\n              paused: {type: boolean}\n              replicas: {type: integer, format: int32, minimum: 0, default: 1}")
-		d.end = definitionSize*(v+1)/versions - 1500
+		d.end = size*(v+1)/versions - 1500
 		for n := 0; d.text.Len() < d.end; n++ {
 			d.property(7, n, 5)
 		}
 		d.line(5, statusSchema)
 	}
-	return d.text.String()
 }
 
 const statusSchema = `status:

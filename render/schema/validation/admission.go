@@ -5,6 +5,7 @@ package validation
 
 import (
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -21,18 +22,132 @@ var admissionTypes = types{
 	admission + "RuleWithOperations":                   {Self: mapping(admissionRule)},
 	admission + "NamedRuleWithOperations":              {Self: mapping(admissionRule), Fields: map[string]Rule{"resourceNames": each(segment)}},
 	admission + "MatchCondition":                       {Fields: map[string]Rule{"name": labelKey, "expression": nonBlank}},
-	admission + "ValidatingAdmissionPolicy":            {Self: mapping(needs("spec"))},
-	admission + "ValidatingAdmissionPolicySpec":        {Self: mapping(admissionPolicy)},
+	admission + "ValidatingAdmissionPolicy":            {Self: Both(mapping(needs("spec")), mapping(auditKeys))},
+	admission + "ValidatingAdmissionPolicySpec":        {Self: mapping(admissionPolicy), Fields: map[string]Rule{"matchConditions": matchConditions}},
 	admission + "ValidatingAdmissionPolicyBinding":     {Self: mapping(needs("spec"))},
 	admission + "ValidatingAdmissionPolicyBindingSpec": {Self: mapping(policyBinding), Fields: map[string]Rule{"policyName": dnsName}},
 	admission + "ParamKind":                            {Self: mapping(paramKind)},
 	admission + "ParamRef":                             {Self: mapping(paramRef), Fields: map[string]Rule{"name": except("", segment)}},
-	admission + "Validation":                           {Fields: map[string]Rule{"expression": nonBlank}},
-	admission + "AuditAnnotation":                      {Fields: map[string]Rule{"valueExpression": nonBlank}},
-	admission + "Variable":                             {Fields: map[string]Rule{"name": nonEmpty, "expression": nonBlank}},
+	admission + "Validation":                           {Fields: validationFields},
+	admission + "AuditAnnotation":                      {Fields: map[string]Rule{"valueExpression": auditExpression}},
+	admission + "Variable":                             {Fields: map[string]Rule{"name": variableName, "expression": nonBlank}},
+	admission + "MutatingAdmissionPolicy":              {Self: mapping(needs("spec"))},
+	admission + "MutatingAdmissionPolicySpec":          {Self: mapping(mutatingPolicy), Fields: map[string]Rule{"matchConditions": matchConditions}},
+	admission + "MutatingAdmissionPolicyBinding":       {Self: mapping(needs("spec"))},
+	admission + "MutatingAdmissionPolicyBindingSpec":   {Self: mapping(mutatingBinding), Fields: map[string]Rule{"policyName": dnsName}},
+	admission + "Mutation":                             {Self: mapping(mutation)},
+	admission + "ApplyConfiguration":                   {Fields: map[string]Rule{"expression": nonBlank}},
+	admission + "JSONPatch":                            {Fields: map[string]Rule{"expression": nonBlank}},
 }
 
-var webhookFields = map[string]Rule{"name": texts(fullName), "timeoutSeconds": between(1, 30), "admissionReviewVersions": reviewVersions,
+// validationFields are those of an expression of a policy, and of what it says.
+var validationFields = map[string]Rule{
+	"expression": nonBlank,
+	"reason":     oneText("Forbidden", "Invalid", "RequestEntityTooLarge"),
+	"message": texts(func(s string) string {
+		return unless(s == "" || strings.TrimSpace(s) != "" && !strings.ContainsAny(strings.TrimSpace(s), "\n\r"), "one line of text")
+	}),
+	"messageExpression": texts(func(s string) string {
+		return unless(s == "" || strings.TrimSpace(s) != "", "an expression, or no field")
+	}),
+}
+
+var matchConditions = atMost(64, "conditions")
+
+// maxAuditExpression is how long the expression of an audit annotation may be, in bytes.
+const maxAuditExpression = 5 << 10
+
+var auditExpression = Both(nonBlank, texts(func(s string) string {
+	return unless(len(strings.TrimSpace(s)) <= maxAuditExpression, "at most 5120 bytes")
+}))
+
+// celName is an identifier of CEL.
+var celName = regexp.MustCompile(`^[_a-zA-Z][_a-zA-Z0-9]*$`)
+
+// notVariables are words that CEL keeps for itself.
+var notVariables = strings.Fields(`true false null in as break const continue else for function if import let loop package namespace
+	return var void while`)
+
+var variableName = texts(func(s string) string {
+	return unless(celName.MatchString(s) && !slices.Contains(notVariables, s), "a name of letters, digits and _ that is no word of CEL")
+})
+
+// auditKeys are about the keys of audit annotations: the policy's name comes before each.
+func auditKeys(m map[string]any) (found Flaws) {
+	policy := text(object(m, "metadata"), "name")
+	seen := map[string]bool{}
+	for i, item := range list(object(m, "spec"), "auditAnnotations") {
+		annotation, _ := item.(map[string]any)
+		key, isText := annotation["key"].(string)
+		switch {
+		case policy == "" || !isText:
+			continue
+		case !document.IsKey(policy + "/" + key):
+			found = append(found, want("at most 63 letters, digits, -, _ and .").at("key").item(i).at("auditAnnotations").at("spec")...)
+		case seen[key]:
+			found = append(found, say("this key is there already: remove one of them").at("key").item(i).at("auditAnnotations").at("spec")...)
+		}
+		seen[key] = true
+	}
+	return found
+}
+
+// mutatingPolicy is about a policy that changes objects.
+func mutatingPolicy(m map[string]any) (found Flaws) {
+	if m["matchConstraints"] == nil {
+		found = append(found, missing("matchConstraints", "")...)
+	} else if match := object(m, "matchConstraints"); match != nil && len(list(match, "resourceRules")) == 0 {
+		found = append(found, missing("resourceRules", "").at("matchConstraints")...)
+	}
+	if mutations := list(m, "mutations"); len(mutations) == 0 && (m["mutations"] == nil || mutations != nil) {
+		found = append(found, missing("mutations", "")...)
+	}
+	if m["reinvocationPolicy"] == nil {
+		found = append(found, missing("reinvocationPolicy", ", want Never or IfNeeded")...)
+	}
+	return append(found, noDeletions(object(m, "matchConstraints")).at("matchConstraints")...)
+}
+
+func mutatingBinding(m map[string]any) (found Flaws) {
+	if m["policyName"] == nil {
+		found = append(found, missing("policyName", "")...)
+	}
+	return append(found, noDeletions(object(m, "matchResources")).at("matchResources")...)
+}
+
+// noDeletions finds rules for deletions, in which nothing can be changed.
+func noDeletions(match map[string]any) (found Flaws) {
+	for i, item := range list(match, "resourceRules") {
+		rule, _ := item.(map[string]any)
+		for j, operation := range list(rule, "operations") {
+			if operation == "DELETE" {
+				found = append(found, want("another operation: nothing can be changed in a deletion").item(j).at("operations").item(i).at("resourceRules")...)
+			}
+		}
+	}
+	return found
+}
+
+// mutation has the field that its type names, and no other.
+func mutation(m map[string]any) (found Flaws) {
+	fields := map[string]string{"JSONPatch": "jsonPatch", "ApplyConfiguration": "applyConfiguration"}
+	wanted := fields[text(m, "patchType")]
+	if wanted == "" {
+		return nil // told by the schema
+	}
+	for _, field := range [...]string{"applyConfiguration", "jsonPatch"} {
+		switch {
+		case field == wanted && m[field] == nil:
+			found = append(found, missing(field, ", as the patchType says")...)
+		case field != wanted && m[field] != nil:
+			found = append(found, say("remove it: the patchType is "+text(m, "patchType")).at(field)...)
+		}
+	}
+	return found
+}
+
+var webhookFields = map[string]Rule{"name": texts(fullName), "timeoutSeconds": between(1, 30),
+	"matchConditions": matchConditions, "admissionReviewVersions": reviewVersions,
 	"sideEffects": texts(func(s string) string {
 		return unless(s == "None" || s == "NoneOnDryRun", "None or NoneOnDryRun")
 	})}
