@@ -5,6 +5,7 @@ package config
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -31,6 +32,40 @@ func (r *Redactor) AddPlaces(places []SecretPlace) {
 		case secretSource:
 			r.addSources(p.Node)
 		}
+	}
+}
+
+// KnowNames takes what a document names for words of messages: its keys outside of the places that
+// may be secrets, its kind, and the object's name and namespace.
+func (r *Redactor) KnowNames(root *yaml.Node, places []SecretPlace) {
+	hidden := map[*yaml.Node]bool{}
+	for _, p := range places {
+		hidden[p.Node] = true
+	}
+	metadata := document.Lookup(root, "metadata")
+	for _, n := range []*yaml.Node{document.Lookup(root, "apiVersion"), document.Lookup(root, "kind"), document.Lookup(metadata, "name"), document.Lookup(metadata, "namespace")} {
+		r.knowName(textOf(n))
+	}
+	var walk func(n *yaml.Node)
+	walk = func(n *yaml.Node) {
+		if hidden[n] {
+			return
+		}
+		for i, child := range n.Content {
+			if n.Kind != yaml.MappingNode || i%2 == 1 {
+				walk(child)
+			} else if !hidden[document.Resolved(n.Content[i+1])] {
+				r.knowName(child.Value)
+			}
+		}
+	}
+	walk(root)
+}
+
+// knowName knows a name that is no value in the wrong place.
+func (r *Redactor) knowName(name string) {
+	if !slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool { return !document.PlainKey(part) }) {
+		r.Know(name)
 	}
 }
 
@@ -235,7 +270,9 @@ func (r *Redactor) addSingle(field protoreflect.FieldDescriptor, value protorefl
 // it, such as overrides of Secrets in Defaults.
 func (in *reading) redact(problems document.Problems) {
 	var r Redactor
-	r.AddPlaces(SecretPlaces(in.Node, nil))
+	places := SecretPlaces(in.Node, nil)
+	r.AddPlaces(places)
+	r.KnowNames(in.Node, places)
 	RedactProblems(&r, problems)
 }
 

@@ -16,7 +16,7 @@ func WebURL(text string) (*url.URL, error) {
 	if err == nil && (at.Scheme == "http" || at.Scheme == "https") && at.Host != "" && at.User == nil {
 		return at, nil
 	}
-	return nil, fmt.Errorf("want http:// or https:// with a host and without a password, not %q", WithoutUser(text))
+	return nil, fmt.Errorf("want http:// or https:// with a host and without a user, not %q", WithoutUser(text))
 }
 
 // WithoutUser is the text of a URL, shortened, with dots for all that may name a user and a
