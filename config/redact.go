@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -92,7 +93,7 @@ func (r *Redactor) AddValue(value any) {
 	case map[string]any:
 		for key, below := range v {
 			if !document.PlainKey(key) {
-				r.Add(secretPart(key))
+				r.Add(behindColon(key))
 			}
 			r.AddValue(below)
 		}
@@ -265,6 +266,8 @@ func forms(text string) []string {
 	if encoded, err := json.Marshal(text); err == nil {
 		add(string(encoded[1 : len(encoded)-1]))
 	}
+	add(url.QueryEscape(text))
+	add(url.PathEscape(text))
 	if strings.Contains(text, "'") {
 		add(strings.ReplaceAll(text, "'", "''"))
 	}
@@ -536,7 +539,11 @@ func (s *search) redacted() string {
 			b.WriteByte(s.text[i])
 			run++
 		case what == secret, s.inValue && s.wholeWords(i, run) > 1:
+			hidden := s.text[i:run]
+			rest := strings.TrimLeft(hidden, " ") // the spaces around it are of the text
+			b.WriteString(hidden[:len(hidden)-len(rest)])
 			b.WriteString(document.Redacted)
+			b.WriteString(rest[len(strings.TrimRight(rest, " ")):])
 		default:
 			b.WriteString(s.text[i:run])
 		}

@@ -27,6 +27,17 @@ func (r *Redactor) AddPlaces(places []SecretPlace) {
 			r.addText(p.Node.Value)
 		case secretField:
 			r.addBelow(p.Node, 0)
+		case secretMap:
+			r.addBelow(p.Node, 0)
+			r.addKeys(p.Node, 0)
+		case secretValues:
+			r.addNamed(p.Node, 0)
+			r.addCredentialsBelow(p.Node, 0)
+		case credentialText:
+			r.addCredentials(textOf(p.Node))
+			if p.Key != nil {
+				r.addCredentials(p.Key.Value)
+			}
 		case secretOverride:
 			r.addChanges(p.Node, 0)
 		case secretSource:
@@ -82,8 +93,53 @@ func (r *Redactor) addObject(n *yaml.Node) {
 			r.addBelow(document.Lookup(value, "annotations"), 0)
 		default:
 			r.addKey(n.Content[i], value)
+			if UnknownInSecret(key) {
+				r.addOwnKey(key)
+			}
 			r.addBelow(value, 0)
 		}
+	}
+}
+
+// secretFields are the fields of a Secret.
+var secretFields = []string{"apiVersion", "kind", "metadata", "type", "immutable", "data", "stringData"}
+
+// UnknownInSecret says whether a key at the root of a Secret is no field of it, and not nearly one: it may
+// be a value in the wrong place.
+func UnknownInSecret(key string) bool {
+	return !slices.Contains(secretFields, key) && document.DidYouMean(key, secretFields) == ""
+}
+
+// addKeys adds the keys at and below a mapping that is secret as a whole.
+func (r *Redactor) addKeys(n *yaml.Node, depth int) {
+	if n = document.Resolved(n); depth > document.MaxDepth {
+		return
+	}
+	for i, child := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 {
+			r.addOwnKey(child.Value)
+			continue
+		}
+		r.addKeys(child, depth+1)
+	}
+}
+
+// addOwnKey adds a key that somebody made up, where it tells more than a word does: `user`
+// stands in every message.
+func (r *Redactor) addOwnKey(key string) {
+	if !isOrdinary(lower(key)) && !CommonWords(key) {
+		r.Add(behindColon(key))
+	}
+}
+
+// addCredentialsBelow adds the credentials in texts at and below a node.
+func (r *Redactor) addCredentialsBelow(n *yaml.Node, depth int) {
+	if n = document.Resolved(n); depth > document.MaxDepth {
+		return
+	}
+	r.addCredentials(textOf(n))
+	for _, child := range n.Content {
+		r.addCredentialsBelow(child, depth+1)
 	}
 }
 
@@ -119,7 +175,7 @@ func (r *Redactor) addKey(key, value *yaml.Node) {
 	case strings.HasPrefix(key.Value, KeyPrefix):
 		r.Add(strings.TrimPrefix(key.Value, KeyPrefix))
 	case !document.PlainKey(key.Value) || document.IsNull(value) && key.Tag != "!!merge":
-		r.Add(secretPart(key.Value))
+		r.Add(behindColon(key.Value))
 	}
 }
 
@@ -240,8 +296,8 @@ func (r *Redactor) addField(field protoreflect.FieldDescriptor, value protorefle
 		}
 	case field.IsMap():
 		value.Map().Range(func(key protoreflect.MapKey, value protoreflect.Value) bool {
-			if secret && !document.PlainKey(key.String()) {
-				r.Add(secretPart(key.String()))
+			if secret {
+				r.addOwnKey(key.String())
 			}
 			r.addSingle(field.MapValue(), value, secret)
 			return true

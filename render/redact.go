@@ -53,6 +53,7 @@ func (w *world) secretsIn(files []string) *config.Redactor {
 		if size += len(content); err != nil || size > maxRedacted {
 			continue
 		}
+		r.AddText(string(content))
 		roots, _ := config.DecodeAll(content) // what stands before a mistake
 		for _, root := range roots {
 			places := config.SecretPlaces(root, w.messageOf)

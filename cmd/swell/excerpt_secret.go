@@ -19,6 +19,14 @@ const notShown = "(a line of a Secret is not shown)"
 // [config.SecretPlaces], behind their first key. Where it cannot be told what
 // belongs to one, all that may is hidden.
 func hideSecrets(lines []string, kinds config.KindMessage) {
+	inKey := config.InPrivateKey(lines)
+	defer func() { // however wrong the YAML around them is
+		for i := range lines {
+			if inKey[i] && strings.TrimSpace(lines[i]) != "" && !strings.HasSuffix(lines[i], ": ...") {
+				lines[i] = notShown
+			}
+		}
+	}()
 	start := 0
 	for i := 1; i <= len(lines); i++ {
 		if i < len(lines) && !startsDocument(lines[i]) {

@@ -19,9 +19,15 @@ func WebURL(text string) (*url.URL, error) {
 	return nil, fmt.Errorf("want http:// or https:// with a host and without a user, not %q", WithoutUser(text))
 }
 
-// WithoutUser is the text of a URL, shortened, with dots for all that may name a user and a
-// password. It need be no URL.
+// WithoutUser is the text of a URL, shortened, with dots for all that may let somebody in: a user and a
+// password, a query, a fragment. It need be no URL.
 func WithoutUser(text string) string {
+	if end := strings.IndexAny(text, "?#"); end >= 0 {
+		if user := strings.LastIndexByte(text, '@'); user > end { // a password with such a sign in it
+			return Shorten("..." + text[user:])
+		}
+		text = text[:end+1] + "..."
+	}
 	if user := strings.LastIndexByte(text, '@'); user >= 0 {
 		text = "..." + text[user:]
 	}
