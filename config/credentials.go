@@ -121,9 +121,11 @@ func (r *Redactor) AddURL(address string) {
 	}
 	password, _ := at.User.Password()
 	r.AddLogin(at.User.Username(), password)
-	for _, values := range at.Query() {
-		for _, value := range values {
-			r.Add(value)
+	for part := range strings.SplitSeq(at.RawQuery, "&") {
+		_, value, _ := strings.Cut(part, "=")
+		r.Add(value) // it may come back escaped twice
+		if plain, err := url.QueryUnescape(value); err == nil {
+			r.Add(plain)
 		}
 	}
 }

@@ -16,10 +16,14 @@ import (
 )
 
 // AddPlaces adds the texts of places that may be secrets. Values that are
-// hidden only because their kind is unknown are left out. So are values in the place of
-// a path: only one message is about them, and it does not show them.
+// hidden only because their kind is unknown are left out, but for credentials in them. So are
+// values in the place of a path: only one message is about them, and it does not show them.
 func (r *Redactor) AddPlaces(places []SecretPlace) {
 	for _, p := range places {
+		if p.Key != nil {
+			r.addCredentials(p.Key.Value)
+		}
+		r.addCredentialsBelow(p.Node, 0)
 		switch p.why {
 		case secretObject:
 			r.addObject(p.Node)
@@ -32,12 +36,6 @@ func (r *Redactor) AddPlaces(places []SecretPlace) {
 			r.addKeys(p.Node, 0)
 		case secretValues:
 			r.addNamed(p.Node, 0)
-			r.addCredentialsBelow(p.Node, 0)
-		case credentialText:
-			r.addCredentials(textOf(p.Node))
-			if p.Key != nil {
-				r.addCredentials(p.Key.Value)
-			}
 		case secretOverride:
 			r.addChanges(p.Node, 0)
 		case secretSource:

@@ -148,6 +148,7 @@ func (f *placeFinder) object(n *yaml.Node) {
 		key, value := n.Content[i], document.Resolved(n.Content[i+1])
 		switch {
 		case key.Value == "apiVersion" || key.Value == "kind" || key.Value == "metadata":
+			f.walk(value)
 		case !known:
 			f.add(key, value, unknownKind)
 			f.walk(&yaml.Node{Kind: yaml.MappingNode, Content: n.Content[i : i+2]})

@@ -132,11 +132,12 @@ func placesOf(lists ...document.Problems) (files []string) {
 	return files
 }
 
-// redactShared hides secrets in the problems that are of no unit.
+// redactShared hides secrets in the problems that are of no unit, and in those of a swell.yaml, which are found
+// before its units are looked at.
 func (s *Snapshot) redactShared() {
 	var shared document.Problems
 	for _, p := range s.Problems {
-		if p.Unit == "" {
+		if p.Unit == "" || path.Base(p.File) == config.SettingsFile {
 			shared = append(shared, p)
 		}
 	}
