@@ -33,7 +33,9 @@ func (r *Redactor) AddPlaces(places []SecretPlace) {
 			r.addBelow(p.Node, 0)
 		case secretMap:
 			r.addBelow(p.Node, 0)
-			r.addKeys(p.Node, 0)
+			for _, key := range p.OwnKeys() {
+				r.addOwnKey(key.Value)
+			}
 		case secretValues:
 			r.addNamed(p.Node, 0)
 		case secretOverride:
@@ -91,9 +93,6 @@ func (r *Redactor) addObject(n *yaml.Node) {
 			r.addBelow(document.Lookup(value, "annotations"), 0)
 		default:
 			r.addKey(n.Content[i], value)
-			if UnknownInSecret(key) {
-				r.addOwnKey(key)
-			}
 			r.addBelow(value, 0)
 		}
 	}
@@ -106,20 +105,6 @@ var secretFields = []string{"apiVersion", "kind", "metadata", "type", "immutable
 // be a value in the wrong place.
 func UnknownInSecret(key string) bool {
 	return !slices.Contains(secretFields, key) && document.DidYouMean(key, secretFields) == ""
-}
-
-// addKeys adds the keys at and below a mapping that is secret as a whole.
-func (r *Redactor) addKeys(n *yaml.Node, depth int) {
-	if n = document.Resolved(n); depth > document.MaxDepth {
-		return
-	}
-	for i, child := range n.Content {
-		if n.Kind == yaml.MappingNode && i%2 == 0 {
-			r.addOwnKey(child.Value)
-			continue
-		}
-		r.addKeys(child, depth+1)
-	}
 }
 
 // addOwnKey adds a key that somebody made up, where it tells more than a word does: `user`

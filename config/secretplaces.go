@@ -83,6 +83,36 @@ type SecretPlace struct {
 	why       secretReason
 }
 
+// OwnKeys are the keys of the place that may be secrets themselves: those of a map that is secret as a
+// whole, and at the root of a Secret those that are no fields of it.
+func (p SecretPlace) OwnKeys() (keys []*yaml.Node) {
+	switch {
+	case p.why == secretMap:
+		eachKey(p.Node, 0, func(key *yaml.Node) { keys = append(keys, key) })
+	case p.why == secretObject && textOf(document.Lookup(p.Node, "kind")) == "Secret":
+		for i := 0; i < len(p.Node.Content); i += 2 {
+			if key := p.Node.Content[i]; UnknownInSecret(key.Value) {
+				keys = append(keys, key)
+			}
+		}
+	}
+	return keys
+}
+
+// eachKey calls f with the keys at and below a node.
+func eachKey(n *yaml.Node, depth int, f func(key *yaml.Node)) {
+	if n = document.Resolved(n); depth > document.MaxDepth {
+		return
+	}
+	for i, child := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 {
+			f(child)
+		} else {
+			eachKey(child, depth+1, f)
+		}
+	}
+}
+
 type secretReason int
 
 const (

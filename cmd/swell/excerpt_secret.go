@@ -55,9 +55,12 @@ func hideInDocument(lines []string, kinds config.KindMessage) {
 		}
 		return
 	}
-	h := hider{lines: lines, hidden: make([]bool, len(lines)), keys: map[int]string{}, secrets: map[*yaml.Node]bool{}}
+	h := hider{lines: lines, hidden: make([]bool, len(lines)), keys: map[int]string{}, secrets: map[*yaml.Node]bool{}, ownKeys: map[*yaml.Node]bool{}}
 	for _, root := range roots {
 		for _, place := range config.SecretPlaces(root, kinds) {
+			for _, key := range place.OwnKeys() {
+				h.ownKeys[key] = true
+			}
 			if place.Key != nil {
 				h.secrets[place.Key] = true
 			} else {
@@ -104,6 +107,7 @@ type hider struct {
 	hidden  []bool
 	keys    map[int]string // by line from 1: the line up to the end of its first key
 	secrets map[*yaml.Node]bool
+	ownKeys map[*yaml.Node]bool // keys that may be secrets themselves
 	found   bool // a secret
 	aliases bool
 }
@@ -175,7 +179,7 @@ func (h *hider) key(n, value *yaml.Node) {
 		return
 	}
 	before := h.before(textPlace{n.Line, n.Column})
-	if !onlyStructure(before) || !document.PlainKey(n.Value) || value.Tag == "!!null" {
+	if !onlyStructure(before) || !document.PlainKey(n.Value) || value.Tag == "!!null" || h.ownKeys[n] {
 		return
 	}
 	rest := strings.TrimPrefix(h.lines[n.Line-1], before)

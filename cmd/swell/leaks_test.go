@@ -29,7 +29,7 @@ func leaky(files map[string]string) *planter {
 	return p
 }
 
-// TestLeaks: values that excerpts and messages showed, each planted as k7Y8mPcUTVx9.
+// TestLeaks: values that excerpts and messages showed, each planted as k7Y8mPcUTVx9, or in words.
 func TestLeaks(t *testing.T) {
 	const chart = "apiVersion: swell.sh/v1\nkind: HelmChart\nmetadata: {name: x}\nspec:\n  chart: /charts/x\n"
 	t.Chdir(t.TempDir())
@@ -42,8 +42,8 @@ func TestLeaks(t *testing.T) {
 			"/charts/x/Chart.yaml": "apiVersion: v2\nname: x\nversion: 1.0.0\n", "/charts/x/templates/a.yaml": "a: b\n",
 			"/charts/x/values.schema.json": `{"properties": {"auth": {"properties": {"password": {"maxLength": 3}}}}}`,
 			"x.yaml":                       chart + "  namespace: shop\n  values:\n    auth: {password: k7Y8mPcUTVx9}\n"}, "values.auth.password"},
-		"an unknown root key of a Secret": {map[string]string{"x.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: x, namespace: shop}\nk7Y8mPcUTVx9: v\n"}, "(secret): unknown field"},
-		"a key of a secret map":           {map[string]string{"x.yaml": "apiVersion: easy.example.com/v1\nkind: Vault\nmetadata: {name: x}\nspec: {creds: {k7Y8mPcUTVx9: [v]}}\n"}, "spec.creds"},
+		"an unknown root key of a Secret": {map[string]string{"x.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: x, namespace: shop}\nCorrect-Horse9: v\nhorsebattery: v\n"}, "(secret): unknown field"},
+		"a key of a secret map":           {map[string]string{"x.yaml": "apiVersion: easy.example.com/v1\nkind: Vault\nmetadata: {name: x}\nspec:\n  creds:\n    Correct-Horse9: [v]\n"}, "spec.creds.(secret)"},
 		"the second line of a misindented private key": {map[string]string{"x.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: shop}\ndata:\n  tls.key: |\n    -----BEGIN PRIVATE KEY-----\n" +
 			"k7Y8mPcUTVx9k7Y8mPcUTVx9\n    -----END PRIVATE KEY-----\n"}, "services/a/x/x.yaml"},
 		"the password of a URL": {map[string]string{"x.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: shop}\ndata: {a: [\"https://u:k7Y8mPcUTVx9@host/\"]}\n"}, "data.a"},
@@ -57,7 +57,7 @@ func TestLeaks(t *testing.T) {
 				execute(t.Context(), writingTo(&stdout, &stderr), append([]string{"check", dir, "--cache=none"}, args...))
 			}
 			got := stdout.String() + stderr.String()
-			if where := newFinder([]string{"k7Y8mPcUTVx9"}).find(got); where != "" {
+			if where := newFinder([]string{"k7Y8mPcUTVx9", "Correct-Horse9", "horsebattery"}).find(got); where != "" {
 				t.Errorf("shows %s\n%s", where, got)
 			}
 			if !strings.Contains(got, test.want) {

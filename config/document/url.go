@@ -22,14 +22,11 @@ func WebURL(text string) (*url.URL, error) {
 // WithoutUser is the text of a URL, shortened, with dots for all that may let somebody in: a user and a
 // password, a query, a fragment. It need be no URL.
 func WithoutUser(text string) string {
-	if end := strings.IndexAny(text, "?#"); end >= 0 {
-		if user := strings.LastIndexByte(text, '@'); user > end { // a password with such a sign in it
-			return Shorten("..." + text[user:])
-		}
-		text = text[:end+1] + "..."
-	}
-	if user := strings.LastIndexByte(text, '@'); user >= 0 {
+	if user := strings.LastIndexByte(text, '@'); user >= 0 { // a password may have a ? in it
 		text = "..." + text[user:]
+	}
+	if end := strings.IndexAny(text, "?#"); end >= 0 {
+		text = text[:end+1] + "..."
 	}
 	return Shorten(text)
 }
