@@ -20,7 +20,7 @@ func (d *Daemon) PlainText() (lines []string) {
 			return
 		}
 		if _, hasPassword := u.User.Password(); hasToken || hasPassword {
-			lines = append(lines, fmt.Sprintf("%s: http://%s gets a token or a password without encryption: want https", field, u.Host))
+			lines = append(lines, fmt.Sprintf("%s: http://%s gets credentials without encryption: want https", field, u.Host))
 		}
 	}
 	note("spec.repository.url", d.Repository.URL, d.Repository.TokenFile != "")

@@ -19,7 +19,7 @@ func TestPlainText(t *testing.T) {
 			"safe":  {URL: "https://safe.example.com", TokenFile: "t"}, "prom": {URL: "http://u:pw@prom", TokenFile: ""},
 		},
 	}
-	const why = " gets a token or a password without encryption: want https"
+	const why = " gets credentials without encryption: want https"
 	want := []string{
 		"spec.repository.url: http://git.example.com" + why, "spec.previews.forge.url: http://forge:3000" + why,
 		"spec.endpoints prom: http://prom" + why,

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -92,7 +93,7 @@ func (r *Redactor) AddValue(value any) {
 	case map[string]any:
 		for key, below := range v {
 			if !document.PlainKey(key) {
-				r.Add(secretPart(key))
+				r.Add(behindColon(key))
 			}
 			r.AddValue(below)
 		}
@@ -147,8 +148,8 @@ func (r *Redactor) RedactAll(texts []*string) {
 
 func (r *Redactor) redact(s *search) string {
 	for _, text := range r.texts {
-		for _, form := range forms(text) {
-			s.mark(form)
+		for i, form := range forms(text) {
+			s.mark(form, i == 0)
 		}
 	}
 	return s.redacted()
@@ -164,14 +165,20 @@ func (r *Redactor) inValue(text string) string {
 
 // RedactValue is a value as JSON has it with its texts redacted: common words too,
 // short secrets as words of their own, and parts of secrets with other signs between
-// their words. Keys are redacted as messages are. Parts without a secret are shared
-// with the value given.
-func (r *Redactor) RedactValue(value any) any {
+// their words. Keys are redacted as messages are, and so are the fields that name an
+// object or its kind. Parts without a secret are shared with the value given.
+func (r *Redactor) RedactValue(value any) any { return r.RedactField("", value) }
+
+// RedactField is [Redactor.RedactValue] of the value of a field.
+func (r *Redactor) RedactField(field string, value any) any {
 	if r.Empty() {
 		return value
 	}
 	switch v := value.(type) {
 	case string:
+		if isNaming[field] {
+			return r.Redact(v)
+		}
 		return r.inValue(v)
 	case json.Number:
 		if text := r.inValue(v.String()); text != v.String() {
@@ -180,7 +187,7 @@ func (r *Redactor) RedactValue(value any) any {
 	case map[string]any:
 		redacted := make(map[string]any, len(v))
 		for key, below := range v {
-			redacted[r.Redact(key)] = r.RedactValue(below)
+			redacted[r.Redact(key)] = r.RedactField(key, below)
 		}
 		return redacted
 	case []any:
@@ -192,6 +199,10 @@ func (r *Redactor) RedactValue(value any) any {
 	}
 	return value
 }
+
+// isNaming are the fields that name an object or its kind. What they have is in messages
+// too, and the password that is the same word is not there.
+var isNaming = map[string]bool{"apiVersion": true, "kind": true, "apiGroup": true, "name": true, "namespace": true}
 
 // Quotes says whether a message may show a secret, or a part of one. It is for
 // messages of servers and libraries, and of expressions, which may have changed a
@@ -227,9 +238,12 @@ func (r *Redactor) quotes(s *search, folded string) bool {
 		if len(text) <= guessed {
 			continue
 		}
-		for _, form := range forms(text) {
+		for i, form := range forms(text) {
 			short := strings.Join(strings.Fields(form), " ")
-			if len(short) <= quotedPart && (s.inValue || !s.isCommon(short)) && strings.Contains(folded, short) || s.mark(form) == secret {
+			if len(short) <= quotedPart && (s.inValue || !s.isCommon(short)) && strings.Contains(folded, short) {
+				return true
+			}
+			if found := s.mark(form, i == 0); found == secret || s.inValue && found == wordOnly {
 				return true
 			}
 		}
@@ -252,6 +266,8 @@ func forms(text string) []string {
 	if encoded, err := json.Marshal(text); err == nil {
 		add(string(encoded[1 : len(encoded)-1]))
 	}
+	add(url.QueryEscape(text))
+	add(url.PathEscape(text))
 	if strings.Contains(text, "'") {
 		add(strings.ReplaceAll(text, "'", "''"))
 	}
@@ -378,8 +394,12 @@ func (s *search) key(part string) uint64 {
 	return key
 }
 
-// mark marks a form of a secret and its parts, and says what was found of it.
-func (s *search) mark(form string) level {
+// mark marks a form of a secret and its parts, and says what was found of it. asIs says
+// that it is neither escaped nor encoded.
+func (s *search) mark(form string, asIs bool) level {
+	if asIs && isOrdinary(form) {
+		return s.markOrdinary(form)
+	}
 	found := s.markForm(form)
 	if s.spaced == nil {
 		return found
@@ -411,7 +431,7 @@ func (s *search) markForm(form string) (found level) {
 		found, words = max(found, at.found), words || at.found == wordOnly
 	}
 	if whole && words { // all of a secret of several words
-		found = max(found, s.each(form, func(from, to int) bool { return countWords(s.text[from:to]) != 1 }))
+		found = max(found, s.each(form, func(from, to int) bool { return s.inValue || countWords(s.text[from:to]) != 1 }))
 	}
 	return found
 }
@@ -423,7 +443,7 @@ func (s *search) markSpot(at *spot) {
 	}
 	for i := at.last; i >= 0; i = s.before[i] {
 		what := wordOnly
-		if s.inValue || slices.Contains(s.commonBytes()[i:i+s.part], false) {
+		if slices.Contains(s.commonBytes()[i:i+s.part], false) {
 			what = secret
 		}
 		s.hide(i, i+s.part, what)
@@ -431,15 +451,44 @@ func (s *search) markSpot(at *spot) {
 	}
 }
 
-// markWord hides a short form where it is a word of its own. In a message, one of
-// small letters alone is as likely a word of it.
-func (s *search) markWord(form string) level {
-	if len(form) <= guessed || !s.inValue && (len(form) < shortest || strings.Trim(form, "abcdefghijklmnopqrstuvwxyz") == "" || s.isCommon(form)) {
+// longestOrdinary is in bytes; a longer word was not found in a dictionary.
+const longestOrdinary = 15
+
+// isOrdinary says whether a form of a secret is one word of letters, as people think them
+// up: no part of it tells anything, and it may well be the name of a field or a group.
+func isOrdinary(form string) bool {
+	return len(form) <= longestOrdinary && strings.Trim(form, "abcdefghijklmnopqrstuvwxyz") == ""
+}
+
+// markOrdinary hides an ordinary word where it stands alone as a value may: in no name, and
+// in a message only where it is no word that messages have. To hide it there would cut our own text, and
+// would tell the word to everybody who knows that text.
+func (s *search) markOrdinary(word string) level {
+	if len(word) <= guessed || !s.inValue && (len(word) < shownPart || s.isCommon(word)) {
 		return plain
 	}
-	return s.each(form, func(from, to int) bool {
-		return !(from > 0 && isWordByte(s.lower[from-1])) && !(to < len(s.lower) && isWordByte(s.lower[to]))
-	})
+	return s.each(word, func(from, to int) bool { return s.isWord(from, to) && !s.isInName(from, to) })
+}
+
+// markWord hides a short form where it is a word of its own.
+func (s *search) markWord(form string) level {
+	if len(form) <= guessed || !s.inValue && (len(form) < shortest || s.isCommon(form)) {
+		return plain
+	}
+	return s.each(form, s.isWord)
+}
+
+// isWord says whether these bytes are a word of their own.
+func (s *search) isWord(from, to int) bool {
+	return !(from > 0 && isWordByte(s.lower[from-1])) && !(to < len(s.lower) && isWordByte(s.lower[to]))
+}
+
+// isInName says whether a word is a part of a name with dots: of a group
+// (source.toolkit.fluxcd.io) or of a path (spec.source).
+func (s *search) isInName(from, to int) bool {
+	before := from > 1 && s.text[from-1] == '.' && strings.IndexByte(" \t\n\x00", s.text[from-2]) < 0
+	after := to+1 < len(s.lower) && s.text[to] == '.' && isWordByte(s.lower[to+1])
+	return before || after
 }
 
 // each hides a form wherever it stands as is wanted.
@@ -468,14 +517,14 @@ func (s *search) hide(from, to int, what level) {
 }
 
 // redacted is the text with one word for each run of hidden bytes. Common words
-// are hidden with what they stand beside.
+// are hidden with what they stand beside, and in a value where there are two or more.
 func (s *search) redacted() string {
 	if s.spaced != nil {
 		for i, what := range s.spaced.hidden {
 			s.hide(s.from[i], s.from[i+1], what)
 		}
 	}
-	if !slices.Contains(s.hidden, secret) {
+	if !slices.Contains(s.hidden, secret) && !(s.inValue && slices.Contains(s.hidden, wordOnly)) {
 		return s.text
 	}
 	var b strings.Builder
@@ -489,12 +538,26 @@ func (s *search) redacted() string {
 		case run == i:
 			b.WriteByte(s.text[i])
 			run++
-		case what == secret:
+		case what == secret, s.inValue && s.wholeWords(i, run) > 1:
+			hidden := s.text[i:run]
+			rest := strings.TrimLeft(hidden, " ") // the spaces around it are of the text
+			b.WriteString(hidden[:len(hidden)-len(rest)])
 			b.WriteString(document.Redacted)
+			b.WriteString(rest[len(strings.TrimRight(rest, " ")):])
 		default:
 			b.WriteString(s.text[i:run])
 		}
 		i = run
 	}
 	return strings.ToValidUTF8(b.String(), "")
+}
+
+// wholeWords is how many words stand between two places of the text.
+func (s *search) wholeWords(from, to int) (n int) {
+	eachWord(s.text[from:to], func(first, last int) {
+		if s.isWord(from+first, from+last) {
+			n++
+		}
+	})
+	return n
 }

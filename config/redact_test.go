@@ -40,7 +40,10 @@ func TestRedact(t *testing.T) {
 		{"one that nobody knows", []string{"Tr0ub4dor&3"}, "got ub4dor&3 for port", "got " + document.Redacted + " for port"},
 		{"signs", []string{"!#$%!#$%"}, "got !#$%!#$%", "got " + document.Redacted},
 		{"short", []string{"1234", "a1b2"}, "pin 1234, a1b2, 51234", "pin " + document.Redacted + ", " + document.Redacted + ", 51234"},
-		{"a known name", []string{"warehouse"}, "spec.warehouse: missing", "spec." + document.Redacted + ": missing"},
+		{"a name that nobody knows", []string{"warehouse"}, "spec.bar: got warehouse", "spec.bar: got " + document.Redacted},
+		{"names of fields and groups", []string{"values", "source", "name", "default", "toolkit", "notification", "warehouse"},
+			`spec.warehouse: notification.toolkit.fluxcd.io/v1 of source.toolkit.fluxcd.io has default values and a name, see self.warehouse.size`, ""},
+		{"longer words than the secret", []string{"notification", "warehouse"}, "notifications of warehouses", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var r Redactor
@@ -82,10 +85,19 @@ func TestRedactValue(t *testing.T) {
 		{"other lines", "magic tree photon studio", "magic\n  tree\nphoton\nstudio", document.Redacted},
 		{"escaped lines", "magic tree photon studio", `"magic\ntree\r\nphoton\nstudio"`, `"` + document.Redacted + `"`},
 		{"other signs", "magic tree photon studio", "magic-tree-photon-studio", document.Redacted},
-		{"a part with other signs", "magic tree photon studio", "x tree_photon y", "x" + document.Redacted + "y"},
+		{"a part with other signs", "magic tree photon studio", "x tree_photon y", "x " + document.Redacted + " y"},
 		{"one word of several", "magic tree photon studio", "a tree", "a tree"},
-		{"a part of a passphrase", "correct-admin-default-service-mongo-horse", "is admin-default-service-mongo", "is" + document.Redacted},
-		{"signs alone", "-- -- -- --", "x -- -- -- -- y", "x" + document.Redacted + "y"},
+		{"a part of a passphrase", "correct-admin-default-service-mongo-horse", "is admin-default-service-mongo", "is " + document.Redacted},
+		{"signs alone", "-- -- -- --", "x -- -- -- -- y", "x " + document.Redacted + " y"},
+		{"groups", "source", "source.toolkit.fluxcd.io", "source.toolkit.fluxcd.io"},
+		{"a group's label that is long", "notification", "notification.toolkit.fluxcd.io/v1beta3", "notification.toolkit.fluxcd.io/v1beta3"},
+		{"fields in an expression", "values", "has(self.values) && size(self.values.name) > 0", "has(self.values) && size(self.values.name) > 0"},
+		{"the value itself", "values", "values", document.Redacted},
+		{"the end of a sentence", "source", "It is source. So what", "It is " + document.Redacted + ". So what"},
+		{"one word of prose", "the default port of this service", "has default values", "has default values"},
+		{"two words of prose", "the default port of this service", "has default port", "has " + document.Redacted},
+		{"what names an object", "default", map[string]any{"kind": "Default", "namespace": "default", "note": "default"}, map[string]any{"kind": "Default", "namespace": "default", "note": document.Redacted}},
+		{"a secret in what names an object", "h4nter2x7Zq", map[string]any{"name": "x-h4nter2x7Zq"}, map[string]any{"name": "x-" + document.Redacted}},
 		{"a key", "containers", map[string]any{"containers": "containers"}, map[string]any{"containers": document.Redacted}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

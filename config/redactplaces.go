@@ -5,6 +5,7 @@ package config
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -15,10 +16,14 @@ import (
 )
 
 // AddPlaces adds the texts of places that may be secrets. Values that are
-// hidden only because their kind is unknown are left out. So are values in the place of
-// a path: only one message is about them, and it does not show them.
+// hidden only because their kind is unknown are left out, but for credentials in them. So are
+// values in the place of a path: only one message is about them, and it does not show them.
 func (r *Redactor) AddPlaces(places []SecretPlace) {
 	for _, p := range places {
+		if p.Key != nil {
+			r.addCredentials(p.Key.Value)
+		}
+		r.addCredentialsBelow(p.Node, 0)
 		switch p.why {
 		case secretObject:
 			r.addObject(p.Node)
@@ -26,11 +31,52 @@ func (r *Redactor) AddPlaces(places []SecretPlace) {
 			r.addText(p.Node.Value)
 		case secretField:
 			r.addBelow(p.Node, 0)
+		case secretMap:
+			r.addBelow(p.Node, 0)
+			for _, key := range p.OwnKeys() {
+				r.addOwnKey(key.Value)
+			}
+		case secretValues:
+			r.addNamed(p.Node, 0)
 		case secretOverride:
 			r.addChanges(p.Node, 0)
 		case secretSource:
 			r.addSources(p.Node)
 		}
+	}
+}
+
+// KnowNames takes what a document names for words of messages: its keys outside of the places that
+// may be secrets, its kind, and the object's name and namespace.
+func (r *Redactor) KnowNames(root *yaml.Node, places []SecretPlace) {
+	hidden := map[*yaml.Node]bool{}
+	for _, p := range places {
+		hidden[p.Node] = true
+	}
+	metadata := document.Lookup(root, "metadata")
+	for _, n := range []*yaml.Node{document.Lookup(root, "apiVersion"), document.Lookup(root, "kind"), document.Lookup(metadata, "name"), document.Lookup(metadata, "namespace")} {
+		r.knowName(textOf(n))
+	}
+	var walk func(n *yaml.Node)
+	walk = func(n *yaml.Node) {
+		if hidden[n] {
+			return
+		}
+		for i, child := range n.Content {
+			if n.Kind != yaml.MappingNode || i%2 == 1 {
+				walk(child)
+			} else if !hidden[document.Resolved(n.Content[i+1])] {
+				r.knowName(child.Value)
+			}
+		}
+	}
+	walk(root)
+}
+
+// knowName knows a name that is no value in the wrong place.
+func (r *Redactor) knowName(name string) {
+	if !slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool { return !document.PlainKey(part) }) {
+		r.Know(name)
 	}
 }
 
@@ -49,6 +95,34 @@ func (r *Redactor) addObject(n *yaml.Node) {
 			r.addKey(n.Content[i], value)
 			r.addBelow(value, 0)
 		}
+	}
+}
+
+// secretFields are the fields of a Secret.
+var secretFields = []string{"apiVersion", "kind", "metadata", "type", "immutable", "data", "stringData"}
+
+// UnknownInSecret says whether a key at the root of a Secret is no field of it, and not nearly one: it may
+// be a value in the wrong place.
+func UnknownInSecret(key string) bool {
+	return !slices.Contains(secretFields, key) && document.DidYouMean(key, secretFields) == ""
+}
+
+// addOwnKey adds a key that somebody made up, where it tells more than a word does: `user`
+// stands in every message.
+func (r *Redactor) addOwnKey(key string) {
+	if !isOrdinary(lower(key)) && !CommonWords(key) {
+		r.Add(behindColon(key))
+	}
+}
+
+// addCredentialsBelow adds the credentials in texts at and below a node.
+func (r *Redactor) addCredentialsBelow(n *yaml.Node, depth int) {
+	if n = document.Resolved(n); depth > document.MaxDepth {
+		return
+	}
+	r.addCredentials(textOf(n))
+	for _, child := range n.Content {
+		r.addCredentialsBelow(child, depth+1)
 	}
 }
 
@@ -84,7 +158,7 @@ func (r *Redactor) addKey(key, value *yaml.Node) {
 	case strings.HasPrefix(key.Value, KeyPrefix):
 		r.Add(strings.TrimPrefix(key.Value, KeyPrefix))
 	case !document.PlainKey(key.Value) || document.IsNull(value) && key.Tag != "!!merge":
-		r.Add(secretPart(key.Value))
+		r.Add(behindColon(key.Value))
 	}
 }
 
@@ -205,8 +279,8 @@ func (r *Redactor) addField(field protoreflect.FieldDescriptor, value protorefle
 		}
 	case field.IsMap():
 		value.Map().Range(func(key protoreflect.MapKey, value protoreflect.Value) bool {
-			if secret && !document.PlainKey(key.String()) {
-				r.Add(secretPart(key.String()))
+			if secret {
+				r.addOwnKey(key.String())
 			}
 			r.addSingle(field.MapValue(), value, secret)
 			return true
@@ -235,7 +309,9 @@ func (r *Redactor) addSingle(field protoreflect.FieldDescriptor, value protorefl
 // it, such as overrides of Secrets in Defaults.
 func (in *reading) redact(problems document.Problems) {
 	var r Redactor
-	r.AddPlaces(SecretPlaces(in.Node, nil))
+	places := SecretPlaces(in.Node, nil)
+	r.AddPlaces(places)
+	r.KnowNames(in.Node, places)
 	RedactProblems(&r, problems)
 }
 

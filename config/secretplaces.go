@@ -61,9 +61,9 @@ const AnnotationLastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 // longestPlain is in bytes: that of the value of a label. A whole object takes more.
 const longestPlain = 63
 
-// secretPart is what may be a secret of a key that is not plain: what stands
+// behindColon is what may be a secret of a key that is not plain: what stands
 // behind `password:`.
-func secretPart(key string) string {
+func behindColon(key string) string {
 	if before, after, ok := strings.Cut(key, ":"); ok && document.PlainKey(before) && strings.TrimSpace(after) != "" {
 		return after
 	}
@@ -83,12 +83,45 @@ type SecretPlace struct {
 	why       secretReason
 }
 
+// OwnKeys are the keys of the place that may be secrets themselves: those of a map that is secret as a
+// whole, and at the root of a Secret those that are no fields of it.
+func (p SecretPlace) OwnKeys() (keys []*yaml.Node) {
+	switch {
+	case p.why == secretMap:
+		eachKey(p.Node, 0, func(key *yaml.Node) { keys = append(keys, key) })
+	case p.why == secretObject && textOf(document.Lookup(p.Node, "kind")) == "Secret":
+		for i := 0; i < len(p.Node.Content); i += 2 {
+			if key := p.Node.Content[i]; UnknownInSecret(key.Value) {
+				keys = append(keys, key)
+			}
+		}
+	}
+	return keys
+}
+
+// eachKey calls f with the keys at and below a node.
+func eachKey(n *yaml.Node, depth int, f func(key *yaml.Node)) {
+	if n = document.Resolved(n); depth > document.MaxDepth {
+		return
+	}
+	for i, child := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 {
+			f(child)
+		} else {
+			eachKey(child, depth+1, f)
+		}
+	}
+}
+
 type secretReason int
 
 const (
 	secretObject   secretReason = iota // it is or may be a Secret
 	secretText                         // a text with one in it
 	secretField                        // a field of a message is marked as secret
+	secretMap                          // one with keys of its own
+	secretValues                       // values of a chart, any of which may end in a Secret
+	credentialText                     // a text with a credential in it
 	secretOverride                     // it may change one
 	secretSource                       // it makes one
 	secretPath                         // it stands where a path is wanted and is none
@@ -97,7 +130,8 @@ const (
 
 // SecretPlaces finds what may be a secret in a document: Secrets wherever they
 // stand, and what was meant to be one; what changes or makes them; fields that
-// an easy kind marks as secret; all of an object whose kind is not known. This
+// an easy kind marks as secret; the values of a HelmChart; texts with a credential in
+// them, see [credentials]; all of an object whose kind is not known. This
 // is the one place that says so. It does not look below what it found. kinds
 // may be nil: then no kind has marked fields and all are known.
 func SecretPlaces(root *yaml.Node, kinds KindMessage) []SecretPlace {
@@ -110,6 +144,8 @@ type placeFinder struct {
 	kinds  KindMessage
 	places []SecretPlace
 	depth  int // of texts in texts
+	// inChart is set in a HelmChart.
+	inChart bool
 }
 
 func (f *placeFinder) add(key, n *yaml.Node, why secretReason) {
@@ -123,6 +159,12 @@ func (f *placeFinder) object(n *yaml.Node) {
 		return
 	}
 	apiVersion, kind := textOf(document.Lookup(n, "apiVersion")), textOf(document.Lookup(n, "kind"))
+	if kind == HelmChartKind && strings.HasPrefix(apiVersion, Group+"/") {
+		f.inChart = true
+		f.walk(n)
+		f.inChart = false
+		return
+	}
 	if n.Kind != yaml.MappingNode || f.kinds == nil || document.IsList(n) || isSecretMapping(n) {
 		f.walk(n)
 		return
@@ -136,6 +178,7 @@ func (f *placeFinder) object(n *yaml.Node) {
 		key, value := n.Content[i], document.Resolved(n.Content[i+1])
 		switch {
 		case key.Value == "apiVersion" || key.Value == "kind" || key.Value == "metadata":
+			f.walk(value)
 		case !known:
 			f.add(key, value, unknownKind)
 			f.walk(&yaml.Node{Kind: yaml.MappingNode, Content: n.Content[i : i+2]})
@@ -153,6 +196,8 @@ func (f *placeFinder) field(key, n *yaml.Node, message protoreflect.MessageDescr
 	switch {
 	case field == nil && mayChangeSecret[key.Value]:
 		f.add(key, n, secretOverride)
+	case field != nil && document.IsSecret(field) && hasOwnKeys(field):
+		f.add(key, n, secretMap)
 	case (field == nil || wrongForm(field, n)) && document.HasSecrets(message), field != nil && document.IsSecret(field):
 		f.add(key, n, secretField)
 	case field == nil || !document.HasSecrets(elementOf(field)):
@@ -170,6 +215,11 @@ func (f *placeFinder) field(key, n *yaml.Node, message protoreflect.MessageDescr
 	default:
 		f.message(key, n, field.Message())
 	}
+}
+
+// hasOwnKeys says whether the keys below a field are no names of the schema.
+func hasOwnKeys(field protoreflect.FieldDescriptor) bool {
+	return field.IsMap() || field.Message() != nil && field.Message().ParentFile().Path() == "google/protobuf/struct.proto"
 }
 
 // wrongForm says whether a field of scalars holds a mapping, or a list that it
@@ -219,6 +269,9 @@ func (f *placeFinder) walk(n *yaml.Node) {
 	case n.Kind == yaml.ScalarNode && f.holdsSecret(n.Value):
 		f.add(nil, n, secretText)
 		return
+	case n.Kind == yaml.ScalarNode && len(credentials(n.Value)) > 0:
+		f.add(nil, n, credentialText)
+		return
 	case n.Kind == yaml.AliasNode: // what it stands for has been looked at
 		return
 	}
@@ -226,6 +279,8 @@ func (f *placeFinder) walk(n *yaml.Node) {
 		if n.Kind == yaml.MappingNode && i%2 == 0 {
 			if child.Kind != yaml.ScalarNode {
 				f.walk(child)
+			} else if len(credentials(child.Value)) > 0 {
+				f.add(child, n.Content[i+1], credentialText)
 			}
 			continue
 		}
@@ -233,6 +288,10 @@ func (f *placeFinder) walk(n *yaml.Node) {
 			key := n.Content[i-1]
 			if mayChangeSecret[key.Value] {
 				f.add(key, child, secretOverride)
+				continue
+			}
+			if f.inChart && key.Value == "values" {
+				f.add(key, child, secretValues)
 				continue
 			}
 			if key.Value == "secretGenerator" || key.Value == "configMapGenerator" {

@@ -153,11 +153,17 @@ func (d *draft) fromOneOf(paths [][]any) (text string) {
 // a value is not.
 func (d *draft) pathText(path []any) string {
 	const keyed = 2 // the field and the key
+	if len(path) == 0 {
+		return schema.PathText(path)
+	}
 	if len(path) >= keyed && config.MaySecretObject(d.object) && slices.Contains(secretFields, path[0]) {
 		if key, ok := path[1].(string); ok && !document.PlainKey(key) {
 			path = slices.Clone(path)
 			path[1] = document.Redacted
 		}
+	}
+	if key, ok := path[0].(string); len(path) == 1 && ok && isSecret(d.object) && config.UnknownInSecret(key) {
+		return document.Redacted
 	}
 	const annotated = 3 // metadata, annotations and the key
 	if len(path) == annotated && config.MaySecretObject(d.object) && path[1] == "annotations" {
@@ -166,6 +172,11 @@ func (d *draft) pathText(path []any) string {
 		}
 	}
 	return schema.PathText(path)
+}
+
+// isSecret says whether a decoded object is a Secret.
+func isSecret(object map[string]any) bool {
+	return object["kind"] == "Secret" && object["apiVersion"] == "v1"
 }
 
 var secretFields = []any{"data", "stringData"}

@@ -39,8 +39,8 @@ func (s *Snapshot) KindMessage(apiVersion, kind string) (message protoreflect.Me
 // problems of one unit.
 const maxRedacted = 64 << 20
 
-// secretsIn gathers what may be a secret in files of the tree. Names of fields of
-// the easy kinds in them are none.
+// secretsIn gathers what may be a secret in files of the tree. What their documents name, and names
+// of fields of their kinds, are none.
 func (w *world) secretsIn(files []string) *config.Redactor {
 	var r config.Redactor
 	slices.Sort(files)
@@ -53,23 +53,30 @@ func (w *world) secretsIn(files []string) *config.Redactor {
 		if size += len(content); err != nil || size > maxRedacted {
 			continue
 		}
+		r.AddText(string(content))
 		roots, _ := config.DecodeAll(content) // what stands before a mistake
 		for _, root := range roots {
-			r.AddPlaces(config.SecretPlaces(root, w.messageOf))
+			places := config.SecretPlaces(root, w.messageOf)
+			r.AddPlaces(places)
+			r.KnowNames(root, places)
 			r.Know(w.fieldNames(root)...)
 		}
 	}
 	return &r
 }
 
-// fieldNames are the names of the fields of a document of an easy kind.
+// fieldNames are the names of the fields of a document of an easy or a custom kind. Those of Kubernetes'
+// own kinds are common words.
 func (w *world) fieldNames(root *yaml.Node) []string {
 	apiVersion, kind := document.Lookup(root, "apiVersion"), document.Lookup(root, "kind")
-	if w.kinds == nil || apiVersion == nil || kind == nil {
+	if w.kinds == nil || w.hard == nil || apiVersion == nil || kind == nil {
 		return nil
 	}
 	if easy := w.kinds.ByName(apiVersion.Value, kind.Value); easy != nil {
 		return document.FieldNames(easy.Message())
+	}
+	if hard := w.hard.all().Kind(apiVersion.Value, kind.Value); hard.Definition() != "" {
+		return hard.Type().FieldNames()
 	}
 	return nil
 }
@@ -125,11 +132,12 @@ func placesOf(lists ...document.Problems) (files []string) {
 	return files
 }
 
-// redactShared hides secrets in the problems that are of no unit.
+// redactShared hides secrets in the problems that are of no unit, and in those of a swell.yaml, which are found
+// before its units are looked at.
 func (s *Snapshot) redactShared() {
 	var shared document.Problems
 	for _, p := range s.Problems {
-		if p.Unit == "" {
+		if p.Unit == "" || path.Base(p.File) == config.SettingsFile {
 			shared = append(shared, p)
 		}
 	}

@@ -19,6 +19,14 @@ const notShown = "(a line of a Secret is not shown)"
 // [config.SecretPlaces], behind their first key. Where it cannot be told what
 // belongs to one, all that may is hidden.
 func hideSecrets(lines []string, kinds config.KindMessage) {
+	inKey := config.InPrivateKey(lines)
+	defer func() { // however wrong the YAML around them is
+		for i := range lines {
+			if inKey[i] && strings.TrimSpace(lines[i]) != "" && !strings.HasSuffix(lines[i], ": ...") {
+				lines[i] = notShown
+			}
+		}
+	}()
 	start := 0
 	for i := 1; i <= len(lines); i++ {
 		if i < len(lines) && !startsDocument(lines[i]) {
@@ -47,9 +55,12 @@ func hideInDocument(lines []string, kinds config.KindMessage) {
 		}
 		return
 	}
-	h := hider{lines: lines, hidden: make([]bool, len(lines)), keys: map[int]string{}, secrets: map[*yaml.Node]bool{}}
+	h := hider{lines: lines, hidden: make([]bool, len(lines)), keys: map[int]string{}, secrets: map[*yaml.Node]bool{}, ownKeys: map[*yaml.Node]bool{}}
 	for _, root := range roots {
 		for _, place := range config.SecretPlaces(root, kinds) {
+			for _, key := range place.OwnKeys() {
+				h.ownKeys[key] = true
+			}
 			if place.Key != nil {
 				h.secrets[place.Key] = true
 			} else {
@@ -96,6 +107,7 @@ type hider struct {
 	hidden  []bool
 	keys    map[int]string // by line from 1: the line up to the end of its first key
 	secrets map[*yaml.Node]bool
+	ownKeys map[*yaml.Node]bool // keys that may be secrets themselves
 	found   bool // a secret
 	aliases bool
 }
@@ -167,7 +179,7 @@ func (h *hider) key(n, value *yaml.Node) {
 		return
 	}
 	before := h.before(textPlace{n.Line, n.Column})
-	if !onlyStructure(before) || !document.PlainKey(n.Value) || value.Tag == "!!null" {
+	if !onlyStructure(before) || !document.PlainKey(n.Value) || value.Tag == "!!null" || h.ownKeys[n] {
 		return
 	}
 	rest := strings.TrimPrefix(h.lines[n.Line-1], before)

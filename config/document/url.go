@@ -16,14 +16,17 @@ func WebURL(text string) (*url.URL, error) {
 	if err == nil && (at.Scheme == "http" || at.Scheme == "https") && at.Host != "" && at.User == nil {
 		return at, nil
 	}
-	return nil, fmt.Errorf("want http:// or https:// with a host and without a password, not %q", WithoutUser(text))
+	return nil, fmt.Errorf("want http:// or https:// with a host and without a user, not %q", WithoutUser(text))
 }
 
-// WithoutUser is the text of a URL, shortened, with dots for all that may name a user and a
-// password. It need be no URL.
+// WithoutUser is the text of a URL, shortened, with dots for all that may let somebody in: a user and a
+// password, a query, a fragment. It need be no URL.
 func WithoutUser(text string) string {
-	if user := strings.LastIndexByte(text, '@'); user >= 0 {
+	if user := strings.LastIndexByte(text, '@'); user >= 0 { // a password may have a ? in it
 		text = "..." + text[user:]
+	}
+	if end := strings.IndexAny(text, "?#"); end >= 0 {
+		text = text[:end+1] + "..."
 	}
 	return Shorten(text)
 }

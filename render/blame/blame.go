@@ -114,7 +114,7 @@ func (r *Reader) Fields(step *Step, object []byte, redactor *config.Redactor) (f
 		if f.Origins = marks(step, path, value); f.Origins == nil {
 			f.Origins = r.origins(step, f.Path, value)
 		}
-		if shown := redactor.RedactValue(value); !equalScalar(shown, value) {
+		if shown := redactor.RedactField(lastKey(path), value); !equalScalar(shown, value) {
 			f.Value, f.Hidden = shown, true
 		}
 		for i := range f.Origins {
@@ -140,6 +140,12 @@ func (s *Step) native() bool { return s.Spec.Kind().Folder == "" }
 func (s *Step) templateAt(path []any) document.Position {
 	n := document.NodeAt(s.Template.Node, path)
 	return document.Position{File: s.Template.At.File, Line: n.Line, Column: n.Column}
+}
+
+// lastKey is the field at the end of a path; empty for an item of a list.
+func lastKey(path []any) string {
+	key, _ := path[len(path)-1].(string)
+	return key
 }
 
 // equalScalar compares scalars; mappings and lists among leaves are empty.

@@ -549,7 +549,8 @@ func Fields(old, obj *object.Object) []Field {
 		return fields
 	}
 	for i, f := range fields {
-		from, to := redactor.RedactValue(f.From), redactor.RedactValue(f.To)
+		field := f.Path[strings.LastIndexByte(f.Path, '.')+1:]
+		from, to := redactor.RedactField(field, f.From), redactor.RedactField(field, f.To)
 		// A live object's value may be an earlier secret, which the redactor does not know.
 		if was, is := equal(from, f.From), equal(to, f.To); was && !is && from != nil {
 			from = document.Redacted

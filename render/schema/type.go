@@ -4,7 +4,9 @@
 package schema
 
 import (
+	"maps"
 	"regexp"
+	"slices"
 
 	"github.com/swell-sh/swell/render/schema/validation"
 )
@@ -74,6 +76,25 @@ func (t *Type) Field(name string) *Type {
 		return t.Elem
 	}
 	return nil
+}
+
+// FieldNames are the names of the fields of the type and below it, sorted, each once.
+func (t *Type) FieldNames() []string {
+	names, seen := map[string]bool{}, map[*Type]bool{nil: true}
+	var gather func(t *Type)
+	gather = func(t *Type) {
+		if seen[t] {
+			return
+		}
+		seen[t] = true
+		for name, field := range t.Fields {
+			names[name] = true
+			gather(field)
+		}
+		gather(t.Elem)
+	}
+	gather(t)
+	return slices.Sorted(maps.Keys(names))
 }
 
 // Item is the type of a list's items; nil when nothing is known about them. t

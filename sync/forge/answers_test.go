@@ -131,7 +131,7 @@ func TestWordsOfFaults(t *testing.T) {
 		{200, "<!DOCTYPE html>", "pull request 7: http://git.example.com: the answer is a web page, and no JSON: is this the forge's URL?"},
 		{502, "", "pull request 7: 502 Bad Gateway"},
 		{200, `"Bearer secret-secret"`, "pull request 7: http://git.example.com: the answer is no object, and no list of objects, in JSON: either this is not the forge's URL, or the forge has a fault of its own"},
-		{401, `{"message": "Bad credentials: Bearer secret-secret"}`, "pull request 7: 401 Unauthorized: Bad credentials: Bearer ***"},
+		{401, `{"message": "Bad credentials: Bearer secret-secret"}`, "pull request 7: 401 Unauthorized: Bad credentials: Bearer (secret)"},
 	} {
 		on, err := New(Config{Type: GitHub, URL: "http://git.example.com", Project: "shop/fleet", Token: func() (string, error) { return "secret-secret", nil },
 			Transport: roundTripper(func(r *http.Request) (*http.Response, error) {

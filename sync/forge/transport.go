@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
 )
 
@@ -215,10 +216,9 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	defer answer.Body.Close()
 	content, _ := io.ReadAll(io.LimitReader(answer.Body, maxRefusal)) // an error is one anyway
 	text := refusal(content)
-	if token := credential(r.Header); token != "" {
-		text = strings.ReplaceAll(text, token, "***") // proxies tell what they were sent
-	}
-	text = document.Cut(text, maxText)
+	var sent config.Redactor
+	sent.AddLogin("", credential(r.Header))
+	text = document.Cut(sent.RedactAnswer(text), maxText) // proxies tell what they were sent
 	if pause, limited := t.pause(answer, text); limited {
 		until := t.now().Add(pause)
 		t.mu.Lock()

@@ -144,7 +144,7 @@ func (a *Asker) query(ctx context.Context, gate *config.PrometheusGate, values m
 	}
 	result, _, err := prometheus.NewAPI(client).Query(ctx, query, time.Now())
 	if err != nil {
-		return rollout.NoAnswer, fmt.Sprintf("endpoint %s: %s", gate.Endpoint, cause(err))
+		return rollout.NoAnswer, fmt.Sprintf("endpoint %s: %s", gate.Endpoint, refusal(err))
 	}
 	value, err := number(result)
 	if err != nil {
@@ -217,13 +217,10 @@ func (a *Asker) redacted(reason, name string) string {
 	endpoint := a.endpoints[name]
 	var r config.Redactor
 	if token, err := tokenOf(endpoint); err == nil {
-		r.Add(token)
+		r.AddLogin("", token)
 	}
-	if address, err := url.Parse(endpoint.URL); err == nil {
-		password, _ := address.User.Password()
-		r.Add(password)
-	}
-	return r.Redact(reason)
+	r.AddURL(endpoint.URL)
+	return r.RedactAnswer(reason)
 }
 
 // client follows no redirect: the token is for the endpoint alone.
@@ -271,6 +268,18 @@ func (a authorized) RoundTrip(r *http.Request) (*http.Response, error) {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
 	return a.transport.RoundTrip(r)
+}
+
+// refusal is why Prometheus gave no result. The library's errors about an answer that is none of Prometheus
+// have parts of it, cut anywhere, so these say nothing of the answer.
+func refusal(err error) error {
+	if said, ok := errors.AsType[*prometheus.Error](err); ok && said.Type != prometheus.ErrBadResponse {
+		return said
+	}
+	if _, ok := errors.AsType[*url.Error](err); ok {
+		return cause(err)
+	}
+	return errors.New("the answer is none of the Prometheus API: is its URL in spec.endpoints that of a Prometheus server?")
 }
 
 // cause is an error without the address, which may hold what is nobody's business.

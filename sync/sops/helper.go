@@ -15,6 +15,7 @@ import (
 	"maps"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -132,12 +133,23 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// longWord may be a key.
-var longWord = regexp.MustCompile(`[A-Za-z0-9+/=_-]{40,}`)
+// wordOfLetters is what is shown of a helper's words. All else may be a key or what one is opened with: the
+// helper knows secrets that nobody told us, and no list of them can be made.
+var wordOfLetters = regexp.MustCompile(`^[A-Za-z]{1,15}$|^[0-9]{1,3}$`)
 
-// line is the last line, without what may be a key.
+// writtenWord is what stands between spaces, quotes and the like.
+var writtenWord = regexp.MustCompile(`[^ \t"'(),;:=<>\[\]]+`)
+
+// line is the last line, with its plain words alone.
 func (b *bounded) line() string {
 	text := strings.TrimSpace(b.String())
 	text = text[strings.LastIndexByte(text, '\n')+1:]
-	return document.Printable(document.Shorten(longWord.ReplaceAllString(text, document.Redacted)))
+	text = writtenWord.ReplaceAllStringFunc(text, func(word string) string {
+		if parts := strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune("-./", r) }); len(parts) == 0 ||
+			!slices.ContainsFunc(parts, func(part string) bool { return !wordOfLetters.MatchString(part) }) {
+			return word
+		}
+		return document.Redacted
+	})
+	return document.Printable(document.Shorten(text))
 }

@@ -448,7 +448,7 @@ func checkMessage(t *testing.T, err error, want string) {
 	if err == nil {
 		t.Fatal("no error")
 	}
-	text := err.Error()
+	text := strings.ReplaceAll(err.Error(), "(secret)", "(hidden)")
 	if !regexp.MustCompile(want).MatchString(text) {
 		t.Errorf("error %q, want %q", text, want)
 	}

@@ -4,6 +4,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -14,7 +15,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,6 +24,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
 
+	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/smallfile"
 )
 
@@ -74,15 +75,13 @@ func (r *remote) openHTTP(pace *pace) (session, error) {
 // basicAuth returns nil when there is nothing to log in with.
 func (r *remote) basicAuth() (transport.AuthMethod, error) {
 	user, password := r.auth.Username, ""
-	var secrets []string
+	var secrets config.Redactor
 	if r.user != nil {
 		password, _ = r.user.Password()
 		if user == "" {
 			user = r.user.Username()
 		}
-		if secrets = append(secrets, password); password == "" {
-			secrets[0] = r.user.Username() // it is a token, as often as not
-		}
+		secrets.AddLogin(r.user.Username(), password)
 	}
 	if r.auth.TokenFile != "" {
 		token, err := readSecret(r.auth.TokenFile)
@@ -90,22 +89,19 @@ func (r *remote) basicAuth() (transport.AuthMethod, error) {
 			return nil, fmt.Errorf("repository.tokenFile: %w", err)
 		}
 		password = token
-		secrets = append(secrets, token)
 	}
-	secrets = slices.DeleteFunc(secrets, func(secret string) bool { return len(secret) < minSecret })
+	if password != "" {
+		secrets.AddLogin(cmp.Or(user, defaultUser), password)
+	}
 	r.secrets.Store(&secrets)
 	if user == "" && password == "" {
 		return nil, nil
 	}
-	if user == "" {
-		user = "git"
-	}
-	return &githttp.BasicAuth{Username: user, Password: password}, nil
+	return &githttp.BasicAuth{Username: cmp.Or(user, defaultUser), Password: password}, nil
 }
 
-// minSecret is how long a secret must be to be cut out of messages: shorter
-// ones would take words with them.
-const minSecret = 4
+// defaultUser is taken with a token that has no user.
+const defaultUser = "git"
 
 func (s *httpSession) refs(ctx context.Context) (*packp.AdvRefs, error) {
 	refs, err := s.AdvertisedReferencesContext(ctx)

@@ -17,6 +17,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 	"github.com/go-git/go-git/v5/plumbing/transport"
+
+	"github.com/swell-sh/swell/config"
 )
 
 // Auth says how to log in and whom to trust. The files are read at each fetch,
@@ -103,7 +105,7 @@ type remote struct {
 
 	// secrets were read for the session opened last, and are cut out of
 	// messages: servers like to repeat what they were sent.
-	secrets atomic.Pointer[[]string]
+	secrets atomic.Pointer[config.Redactor]
 }
 
 func newRemote(at address, auth Auth) (*remote, error) {
@@ -203,19 +205,8 @@ func request(refs *packp.AdvRefs, want plumbing.Hash, haves []plumbing.Hash) (*p
 	return req, nil
 }
 
-// hide cuts secrets out of a text.
-func (r *remote) hide(text string) string {
-	secrets := r.secrets.Load()
-	if secrets == nil {
-		return text
-	}
-	for _, secret := range *secrets {
-		for _, form := range []string{secret, url.QueryEscape(secret), url.PathEscape(secret)} {
-			text = strings.ReplaceAll(text, form, "REDACTED")
-		}
-	}
-	return text
-}
+// hide hides what the server was sent to let us in.
+func (r *remote) hide(text string) string { return r.secrets.Load().RedactAnswer(text) }
 
 // message is an error with a text of its own. What it wraps is for errors.Is.
 type message struct {

@@ -65,7 +65,7 @@ func secret(m map[string]any) (found Flaws) {
 		}
 	case "kubernetes.io/basic-auth":
 		if !has("username") && !has("password") {
-			found = append(found, say("want the key username or password in data or stringData, as the type is "+kind)...)
+			found = append(found, say("want data.username or data.password, or one of them in stringData, as the type is "+kind)...)
 		}
 	case "kubernetes.io/dockercfg", "kubernetes.io/dockerconfigjson":
 		found = append(found, registryLogin(data, texts, secretKeys[kind][0])...)
