@@ -264,7 +264,7 @@ func (p *repoFlags) compiler(cmd *cobra.Command) (c *render.Compiler, done func(
 		}
 	}
 	p.judges = runner
-	return &render.Compiler{Version: buildID(), Cache: kept, Checkers: runner.Until(cmd.Context()), Charts: new(helm.Renderer)}, done, nil
+	return &render.Compiler{Version: buildID(), Cache: kept, Checkers: runner.Until(cmd.Context()), Charts: &helm.Renderer{Sandbox: runner.Sandbox}}, done, nil
 }
 
 // openCache opens the cache that the flag names. Where the user's cannot be used, there

@@ -241,6 +241,19 @@ func (f *Fleet) end(then func(*lease)) {
 	f.keeping, f.cancel, f.leases = nil, nil, nil
 }
 
+// Named are the clusters that the settings say how to reach, sorted. The error is of the
+// folder of kubeconfigs.
+func Named(settings *config.Daemon) (names []string, err error) {
+	if settings.KubeconfigDir != "" {
+		names, err = clustersIn(settings.KubeconfigDir)
+	}
+	for name := range settings.Clusters {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names), err
+}
+
 // Connect makes a connection to a cluster for a command that looks at what the
 // monorepo of that name has in it, with the credentials of the daemon with these
 // settings. The cluster has answered.
