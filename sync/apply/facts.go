@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -82,31 +81,27 @@ func (p *pulling) objects(ctx context.Context, gvk schema.GroupVersionKind, quer
 	if err != nil {
 		return nil, err
 	}
-	if query == nil {
-		query = url.Values{}
-	}
-	query.Set("limit", strconv.Itoa(pageSize))
-	for {
+	req := &request{op: "list", object: gvk.GroupKind().String(), path: r.collection(), accept: jsonType}
+	err = p.pages(ctx, req, query, func(answer *response) (next string, err error) {
 		var page struct {
 			Metadata struct{ Continue string }
 			Items    []json.RawMessage
 		}
-		req := &request{op: "list", object: gvk.GroupKind().String(), method: http.MethodGet, path: r.collection(), query: query.Encode()}
-		if err := p.getJSON(ctx, gvk.Kind+"List", req, &page); err != nil {
-			return nil, err
+		if err := answer.decode(gvk.Kind+"List", &page); err != nil {
+			return "", undecodable(req, answer, err)
 		}
 		for _, item := range page.Items {
 			object := map[string]any{}
 			if err := json.Unmarshal(item, &object); err != nil {
-				return nil, err
+				return "", err
 			}
 			object["apiVersion"], object["kind"] = r.GroupVersion.String(), gvk.Kind
 			list = append(list, &unstructured.Unstructured{Object: object})
 		}
-		if page.Metadata.Continue == "" {
-			break
-		}
-		query.Set("continue", page.Metadata.Continue)
+		return page.Metadata.Continue, nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	slices.SortFunc(list, func(a, b *unstructured.Unstructured) int {
 		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))

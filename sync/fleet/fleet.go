@@ -82,6 +82,9 @@ func New(options Options, repository string) (*Fleet, error) {
 	if options.LeaseTimes == (LeaseTimes{}) {
 		options.LeaseTimes = defaultLeaseTimes
 	}
+	if options.Connection.Room == nil {
+		options.Connection.Room = apply.NewRoom(apply.RoomOfAll)
+	}
 	f := &Fleet{options: options, host: host, repository: repository, clusters: map[string]*Cluster{}}
 	for name, access := range options.Clusters {
 		f.add(name, access)
