@@ -16,7 +16,8 @@ var credentialField = regexp.MustCompile(`Files?$|^Kubeconfig$`)
 
 // Every field of the configuration that names a file is a credential: a new one is not forgotten.
 func TestCredentials(t *testing.T) {
-	d := &Daemon{Clusters: map[string]ClusterAccess{"a": {}}, Endpoints: map[string]Endpoint{"a": {}}, Secrets: Secrets{Tenants: map[string]SecretKeys{"a": {}}}}
+	d := &Daemon{Clusters: map[string]ClusterAccess{"a": {}}, Endpoints: map[string]Endpoint{"a": {}}}
+	d.Secrets.Tenants = map[string]SecretKeys{"a": {}}
 	var want []string
 	name := func(field reflect.StructField) string {
 		want = append(want, fmt.Sprintf("/%s.%d", field.Name, len(want)))

@@ -105,13 +105,14 @@ func (e examination) all(ctx context.Context) []finding {
 
 // settings are nil where there are none, for the reason that is found.
 func (e examination) settings() (*config.Daemon, finding) {
-	is, err := readConfiguration(e.file)
+	configuration, err := readConfiguration(e.file)
 	f := finding{Check: "configuration", About: e.file.name, Status: verdictFail}
 	switch {
 	case err == nil:
-		return is.Daemon, finding{}
+		return configuration.Daemon, finding{}
 	case !e.file.named && errors.Is(err, fs.ErrNotExist):
-		f.Status, f.Found, f.Advice = verdictWarn, "there is none in this folder", "--config names it; without it, only this machine is looked at"
+		f.Status, f.Found = verdictWarn, "there is none in this folder"
+		f.Advice = "--config names it; without it, only this machine is looked at"
 	default:
 		f.Found, f.Advice = err.Error(), hintOf(err)
 	}
@@ -122,7 +123,8 @@ func (e examination) settings() (*config.Daemon, finding) {
 func (e examination) clusters(ctx context.Context, settings *config.Daemon) (found []finding) {
 	names, err := fleet.Named(settings)
 	if err != nil {
-		found = append(found, finding{Check: "cluster", Status: verdictFail, Found: e.in.named(err).Error(), Advice: "spec.kubeconfigDir is a folder that this user can read"})
+		found = append(found, finding{Check: "cluster", Status: verdictFail, Found: e.in.named(err).Error(),
+			Advice: "spec.kubeconfigDir is a folder that this user can read"})
 	}
 	answers := make([]clusterAnswer, len(names))
 	var all gosync.WaitGroup
@@ -134,7 +136,8 @@ func (e examination) clusters(ctx context.Context, settings *config.Daemon) (fou
 		found = append(found, a.judge())
 	}
 	if len(names) == 0 && err == nil {
-		found = append(found, finding{Check: "cluster", Status: verdictWarn, Found: "the configuration names none", Advice: "spec.clusters and spec.kubeconfigDir say how to reach them"})
+		found = append(found, finding{Check: "cluster", Status: verdictWarn, Found: "the configuration names none",
+			Advice: "spec.clusters and spec.kubeconfigDir say how to reach them"})
 	}
 	return append(found, judgeClock(answers))
 }
@@ -161,10 +164,10 @@ func askCluster(ctx context.Context, settings *config.Daemon, name string) clust
 		return clusterAnswer{name: name, err: err}
 	}
 	began := time.Now()
-	is, err := conn.Version(ctx)
-	a := clusterAnswer{name: name, version: is.Kubernetes, err: err, hasClock: err == nil && !is.Clock.IsZero()}
+	version, err := conn.Version(ctx)
+	a := clusterAnswer{name: name, version: version.Kubernetes, err: err, hasClock: err == nil && !version.Clock.IsZero()}
 	if a.hasClock {
-		a.ahead = began.Sub(is.Clock)
+		a.ahead = began.Sub(version.Clock)
 	}
 	return a
 }

@@ -15,7 +15,7 @@ import (
 
 // Findings of swell doctor that a test's own machine does not have.
 func TestDoctorJudges(t *testing.T) {
-	all, some := sandbox.Guards{On: []string{"seccomp"}}, sandbox.Guards{On: []string{"seccomp"}, Missing: []string{"private root"}}
+	all, some := sandbox.Guards{Active: []string{"seccomp"}}, sandbox.Guards{Active: []string{"seccomp"}, Missing: []string{"private root"}}
 	clock := func(ahead ...time.Duration) finding {
 		var answers []clusterAnswer
 		for _, d := range ahead {
@@ -38,8 +38,8 @@ func TestDoctorJudges(t *testing.T) {
 		"other kernel":     {judgeKernel("Darwin", "25.1.0"), verdictWarn, "only Linux"},
 		"sandbox":          {judgeSandbox(all, nil, true, "x"), verdictOK, "seccomp"},
 		"weaker":           {judgeSandbox(some, nil, false, "sysctl"), verdictWarn, "missing: private root; there are: seccomp sysctl"},
-		"required":         {judgeSandbox(some, nil, true, "sysctl"), verdictFail, "spec.sandbox is required, so no program runs here; sysctl"},
-		"no sandbox":       {judgeSandbox(sandbox.Guards{}, errors.New("none"), false, "sysctl"), verdictFail, "no Helm chart is rendered here; sysctl"},
+		"required":         {judgeSandbox(some, nil, true, "sysctl"), verdictFail, "so no program runs here; sysctl"},
+		"no sandbox":       {judgeSandbox(sandbox.Guards{}, errors.New("none"), false, "sysctl"), verdictFail, "rendered here; sysctl"},
 		"clock":            {clock(time.Second, -2*time.Second), verdictOK, "as those of the clusters"},
 		"clock ahead":      {clock(time.Second, 20*time.Second), verdictWarn, "20s ahead of the cluster's have a time service"},
 		"clock behind":     {clock(time.Second, -2*time.Minute), verdictFail, "2m0s behind the cluster's"},

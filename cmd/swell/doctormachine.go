@@ -23,11 +23,11 @@ import (
 
 // kernel is the name and the release of this machine's.
 func kernel() (name, release string) {
-	var is unix.Utsname
-	if err := unix.Uname(&is); err != nil {
+	var names unix.Utsname
+	if err := unix.Uname(&names); err != nil {
 		return runtime.GOOS, ""
 	}
-	return unix.ByteSliceToString(is.Sysname[:]), unix.ByteSliceToString(is.Release[:])
+	return unix.ByteSliceToString(names.Sysname[:]), unix.ByteSliceToString(names.Release[:])
 }
 
 // oldestKernel is the first one with Landlock.
@@ -63,12 +63,14 @@ func (e examination) sandbox(settings *config.Daemon) finding {
 }
 
 func judgeSandbox(guards sandbox.Guards, err error, isRequired bool, advice string) finding {
-	f := finding{Check: "sandbox", Status: verdictOK, Found: strings.Join(guards.On, ", ")}
+	f := finding{Check: "sandbox", Status: verdictOK, Found: strings.Join(guards.Active, ", ")}
 	switch {
 	case err != nil:
-		f.Status, f.Found, f.Advice = verdictFail, err.Error(), "no Checker runs a program and no Helm chart is rendered here; "+advice
+		f.Status, f.Found = verdictFail, err.Error()
+		f.Advice = "no Checker runs a program and no Helm chart is rendered here; " + advice
 	case len(guards.Missing) > 0:
-		f.Status, f.Found, f.Advice = verdictWarn, fmt.Sprintf("missing: %s; there are: %s", strings.Join(guards.Missing, ", "), f.Found), advice
+		f.Found = fmt.Sprintf("missing: %s; there are: %s", strings.Join(guards.Missing, ", "), f.Found)
+		f.Status, f.Advice = verdictWarn, advice
 		if isRequired {
 			f.Status, f.Advice = verdictFail, "spec.sandbox is required, so no program runs here; "+advice
 		}
@@ -139,7 +141,7 @@ func (e examination) credential(c config.Credential) finding {
 }
 
 // Room for the state, in bytes. A fetch for a preview may bring maxCommits, the cache may grow to
-// cacheLimit, and a transaction of the store needs some MiB beside what is there.
+// cacheLimit, and a transaction of the store needs some MiB more.
 const (
 	leastRoom = maxCommits
 	goodRoom  = cacheLimit + 2*maxCommits
@@ -161,12 +163,12 @@ func (e examination) disk(settings *config.Daemon) finding {
 		f.Advice = "run this as the user of the daemon, who owns spec.state"
 		return f
 	}
-	var is unix.Statfs_t
-	if err := unix.Statfs(dir, &is); err != nil {
+	var system unix.Statfs_t
+	if err := unix.Statfs(dir, &system); err != nil {
 		f.Status, f.Found = verdictFail, fmt.Sprintf("%s: %v", e.in.shown(dir), err)
 		return f
 	}
-	room := space{bytes: uint64(is.Bavail) * uint64(is.Bsize), files: uint64(is.Ffree), allFiles: is.Files}
+	room := space{bytes: uint64(system.Bavail) * uint64(system.Bsize), files: uint64(system.Ffree), allFiles: system.Files}
 	f.Status, f.Found, f.Advice = room.judge()
 	return f
 }
@@ -186,7 +188,8 @@ func (s space) judge() (status verdict, found, advice string) {
 		status, found = worse(status, verdictWarn), fmt.Sprintf("%s, for %d files", found, s.files)
 	}
 	if status != verdictOK {
-		advice = fmt.Sprintf("make room for %d MiB and %d files: without it the daemon ends at its next write", uint64(goodRoom)>>20, fewFiles)
+		const text = "make room for %d MiB and %d files: without it the daemon ends at its next write"
+		advice = fmt.Sprintf(text, uint64(goodRoom)>>20, fewFiles)
 	}
 	return status, found, advice
 }
@@ -194,16 +197,18 @@ func (s space) judge() (status verdict, found, advice string) {
 func (a clusterAnswer) judge() finding {
 	f := finding{Check: "cluster", About: a.name, Status: verdictOK, Found: "Kubernetes " + a.version}
 	if a.err != nil {
-		f.Status, f.Found, f.Advice = verdictFail, strings.TrimPrefix(a.err.Error(), "cluster "+a.name+": "), "mend its kubeconfig, or the network from here; units there wait meanwhile"
+		f.Status, f.Found = verdictFail, strings.TrimPrefix(a.err.Error(), "cluster "+a.name+": ")
+		f.Advice = "mend its kubeconfig, or the network from here; units there wait meanwhile"
 		return f
 	}
 	known := schema.Versions()
 	newest, oldest := known[0], known[len(known)-1]
+	knows := fmt.Sprintf("swell knows %s to %s, so checks ", oldest, newest)
 	switch version := strings.TrimPrefix(a.version, "v"); {
 	case isOlder(version, oldest):
-		f.Status, f.Advice = verdictWarn, fmt.Sprintf("swell knows %s to %s, so checks may take what this one refuses: upgrade it", oldest, newest)
+		f.Status, f.Advice = verdictWarn, knows+"may take what this one refuses: upgrade it"
 	case isOlder(newest, version):
-		f.Status, f.Advice = verdictWarn, fmt.Sprintf("swell knows %s to %s, so checks do not know what is new in it: upgrade swell", oldest, newest)
+		f.Status, f.Advice = verdictWarn, knows+"do not know its newest parts: upgrade swell"
 	}
 	return f
 }

@@ -248,7 +248,8 @@ func TestListenersAreBounded(t *testing.T) {
 	}
 	defer second.Body.Close()
 	text, err := io.ReadAll(second.Body)
-	if want := "127.0.0.1 has 1 connections to health, and may have no more: close some"; err != nil || second.StatusCode != 429 || !strings.Contains(string(text), want) {
+	const want = "127.0.0.1 has 1 connections to health, and may have no more: close some"
+	if err != nil || second.StatusCode != 429 || !strings.Contains(string(text), want) {
 		t.Errorf("%d %s %v, want %q", second.StatusCode, text, err, want)
 	}
 }

@@ -38,7 +38,7 @@ const (
 
 var (
 	errTooLarge = fmt.Errorf("answer of more than %d MiB", maxAnswer>>20)
-	errNoRoom   = errors.New("the answers that are read at a time have too many bytes, and there was no room for this one: it is asked for again later")
+	errNoRoom   = errors.New("the answers that are read at a time leave no room for this one: it is asked for again later")
 )
 
 // Room bounds the bytes of answers that are read at a time. It is safe for concurrent use.

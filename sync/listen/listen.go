@@ -3,7 +3,7 @@
 
 // Package listen bounds how many connections a listener has at a time, in all and of each
 // caller. Who comes too often is told so over HTTP at once, and takes no place of others. It
-// reads no request, and does not know what is served.
+// reads no request, and does not know the server.
 package listen
 
 import (
@@ -52,8 +52,8 @@ const (
 	refusalPatience = time.Second
 	// mostUnread is read of a request that is refused, so that its sender gets to read the answer.
 	mostUnread = 64 << 10
-	// toldEvery is how often refusals are logged: anybody may bring them about.
-	toldEvery = time.Minute
+	// reportEvery is how often refusals are logged: anybody may bring them about.
+	reportEvery = time.Minute
 )
 
 // listener gives out connections while there are few.
@@ -62,15 +62,15 @@ type listener struct {
 	bounds   Bounds
 	refusals chan struct{} // a token for each caller that is being told
 
-	mu   sync.Mutex
-	all  int
-	of   map[string]int // by caller; those of none are not there
-	told time.Time
+	mu        sync.Mutex
+	all       int
+	perCaller map[string]int // those of none are not there
+	reported  time.Time      // when a refusal was logged
 }
 
 // Bound is a listener that has at most so many connections at a time.
 func Bound(l net.Listener, bounds Bounds) net.Listener {
-	return &listener{Listener: l, bounds: bounds, refusals: make(chan struct{}, refusalsAtOnce), of: map[string]int{}}
+	return &listener{Listener: l, bounds: bounds, refusals: make(chan struct{}, refusalsAtOnce), perCaller: map[string]int{}}
 }
 
 // Accept implements [net.Listener].
@@ -94,17 +94,19 @@ func (l *listener) enter(caller string, most int) (status int, why string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case l.of[caller] >= most:
-		status, why = http.StatusTooManyRequests, fmt.Sprintf("%s has %d connections to %s, and may have no more: close some", caller, most, l.bounds.Name)
+	case l.perCaller[caller] >= most:
+		const text = "%s has %d connections to %s, and may have no more: close some"
+		status, why = http.StatusTooManyRequests, fmt.Sprintf(text, caller, most, l.bounds.Name)
 	case l.all >= l.bounds.All:
-		status, why = http.StatusServiceUnavailable, fmt.Sprintf("%s has %d connections, and takes no more: try again later", l.bounds.Name, l.bounds.All)
+		const text = "%s has %d connections, and takes no more: try again later"
+		status, why = http.StatusServiceUnavailable, fmt.Sprintf(text, l.bounds.Name, l.bounds.All)
 	default:
 		l.all++
-		l.of[caller]++
+		l.perCaller[caller]++
 		return 0, ""
 	}
-	if now := time.Now(); now.Sub(l.told) >= toldEvery {
-		l.told = now
+	if now := time.Now(); now.Sub(l.reported) >= reportEvery {
+		l.reported = now
 		l.bounds.Log.Warn("connection refused", "listener", l.bounds.Name, "err", why)
 	}
 	return status, why
@@ -114,8 +116,8 @@ func (l *listener) leave(caller string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.all--
-	if l.of[caller]--; l.of[caller] == 0 {
-		delete(l.of, caller)
+	if l.perCaller[caller]--; l.perCaller[caller] == 0 {
+		delete(l.perCaller, caller)
 	}
 }
 
@@ -147,8 +149,9 @@ func refusal(status int, why string) []byte {
 	if err != nil {
 		panic(err) // texts and numbers encode
 	}
-	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: application/problem+json\r\nContent-Length: %d\r\nRetry-After: 10\r\nConnection: close\r\n\r\n%s",
-		status, http.StatusText(status), len(body), body)
+	const head = "HTTP/1.1 %d %s\r\nContent-Type: application/problem+json\r\nContent-Length: %d\r\n" +
+		"Retry-After: 10\r\nConnection: close\r\n\r\n%s"
+	return fmt.Appendf(nil, head, status, http.StatusText(status), len(body), body)
 }
 
 // counted is a connection that has a place until it is closed.

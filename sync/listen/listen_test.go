@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// connect opens a connection, and returns it with what is answered.
+// connect opens a connection, and returns it with the answer.
 func connect(t *testing.T, l net.Listener) (conn net.Conn, status int, body string) {
 	t.Helper()
 	conn, err := net.Dial(l.Addr().Network(), l.Addr().String())
@@ -44,13 +44,15 @@ func TestConnectionsAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	caller := make(chan string, 1)
-	l := Bound(inner, Bounds{All: 3, Name: "test", Log: slog.New(slog.DiscardHandler), Caller: func(net.Addr) (string, int) { return <-caller, 2 }})
+	who := func(net.Addr) (string, int) { return <-caller, 2 }
+	l := Bound(inner, Bounds{All: 3, Name: "test", Log: slog.New(slog.DiscardHandler), Caller: who})
 	closed := make(chan struct{}, 10)
-	server := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), ConnState: func(_ net.Conn, s http.ConnState) {
+	server := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}
+	server.ConnState = func(_ net.Conn, s http.ConnState) {
 		if s == http.StateClosed {
 			closed <- struct{}{}
 		}
-	}}
+	}
 	go func() { _ = server.Serve(l) }()
 	t.Cleanup(func() { _ = server.Close() })
 	come := func(who string, status int, text string) net.Conn {
@@ -75,12 +77,13 @@ func TestConnectionsAreBounded(t *testing.T) {
 }
 
 func TestByAddress(t *testing.T) {
-	of := ByAddress(7)
+	caller := ByAddress(7)
 	for address, want := range map[string]string{
-		"192.0.2.1:80": "192.0.2.1", "[::ffff:192.0.2.1]:80": "192.0.2.1", "[2001:db8:1:2:3::4]:80": "2001:db8:1:2::/64", "[fe80::1%lo]:80": "fe80::/64",
+		"192.0.2.1:80": "192.0.2.1", "[::ffff:192.0.2.1]:80": "192.0.2.1",
+		"[2001:db8:1:2:3::4]:80": "2001:db8:1:2::/64", "[fe80::1%lo]:80": "fe80::/64",
 	} {
 		addr := net.TCPAddrFromAddrPort(netip.MustParseAddrPort(address))
-		if got, most := of(addr); got != want || most != 7 {
+		if got, most := caller(addr); got != want || most != 7 {
 			t.Errorf("%s: %s, %d", address, got, most)
 		}
 	}

@@ -186,7 +186,7 @@ var never = []string{"mount", "umount2", "pivot_root", "move_mount", "open_tree"
 	"sethostname", "setdomainname", "quotactl", "syslog", "vhangup"}
 
 // uncounted are those that give memory which no process has in its address space: nobody sees
-// how much it is. What is shared between processes in another way is counted, see [memory].
+// how much it is. Memory that is shared between processes in another way is counted, see [memory].
 var uncounted = []string{"memfd_create", "memfd_secret", "shmget", "msgget", "semget"}
 
 // outward are those that lead to a network. Where the sandbox has none of its own,

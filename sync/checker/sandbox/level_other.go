@@ -21,7 +21,8 @@ type level struct {
 }
 
 func strongest() (level, error) {
-	return level{name: "plain", Guards: Guards{On: []string{"limits", "no network guard on this system"}, Missing: []string{"all guards that Linux has"}}}, nil
+	guards := Guards{Active: []string{"limits", "no network guard on this system"}, Missing: []string{"all guards that Linux has"}}
+	return level{name: "plain", Guards: guards}, nil
 }
 
 func (l level) attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
@@ -60,7 +61,7 @@ func (s *stage) guard() (guards, missing []string, err error) {
 			return nil, nil, err
 		}
 	}
-	return level.On, level.Missing, os.Chdir(s.Folder)
+	return level.Active, level.Missing, os.Chdir(s.Folder)
 }
 
 func become(program string, args, environment []string) error {

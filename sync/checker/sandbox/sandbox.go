@@ -112,7 +112,7 @@ func Run(ctx context.Context, c Command) (Result, error) {
 
 // Guards are those that this machine gives, for people.
 type Guards struct {
-	On      []string
+	Active  []string
 	Missing []string // of those that a machine can give
 }
 
@@ -127,7 +127,8 @@ func (g Guards) refuse() error {
 	if len(g.Missing) == 0 {
 		return nil
 	}
-	return fmt.Errorf("spec.sandbox is required, and this machine does not give these guards: %s: swell doctor says what to do", strings.Join(g.Missing, ", "))
+	const text = "spec.sandbox is required, and this machine does not give these guards: %s: swell doctor says what to do"
+	return fmt.Errorf(text, strings.Join(g.Missing, ", "))
 }
 
 // run is [Run] at a level.

@@ -217,9 +217,11 @@ func others(args []string) int {
 	pid, _ := strconv.Atoi(args[0])
 	for _, id := range []int{pid, 0} {
 		limit := unix.Rlimit{Cur: 10, Max: 20}
-		_, _, scheduler := unix.Syscall(unix.SYS_SCHED_SETSCHEDULER, uintptr(id), 3 /* SCHED_BATCH */, uintptr(unsafe.Pointer(new(int32))))
+		const batch = 3 // SCHED_BATCH
+		_, _, scheduler := unix.Syscall(unix.SYS_SCHED_SETSCHEDULER, uintptr(id), batch, uintptr(unsafe.Pointer(new(int32))))
 		_, _, priority := unix.Syscall(unix.SYS_IOPRIO_SET, 1 /* a process */, uintptr(id), 2<<13|7 /* best effort, last */)
-		_, _, wanted := unix.Syscall(unix.SYS_SCHED_SETATTR, uintptr(id), uintptr(unsafe.Pointer(&unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: 3, Nice: 19})), 0)
+		attributes := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: batch, Nice: 19}
+		_, _, wanted := unix.Syscall(unix.SYS_SCHED_SETATTR, uintptr(id), uintptr(unsafe.Pointer(&attributes)), 0)
 		var every unix.CPUSet
 		_ = unix.SchedGetaffinity(0, &every)
 		for call, err := range map[string]error{
@@ -297,7 +299,7 @@ func eachLevel(t *testing.T, test func(t *testing.T, l level)) {
 		t.Fatal(err)
 	}
 	if !l.privateRoot {
-		t.Errorf("this machine gives no namespaces: only %s are tested", l.On)
+		t.Errorf("this machine gives no namespaces: only %s are tested", l.Active)
 	}
 	t.Run(l.name, func(t *testing.T) { t.Parallel(); test(t, l) })
 	t.Run("plain", func(t *testing.T) { t.Parallel(); test(t, levels[len(levels)-1]) })
@@ -483,7 +485,8 @@ func TestMemoryIsBounded(t *testing.T) {
 // Memory that no process has in its address space is not to be had, or counts all the same.
 func TestHiddenMemoryIsBounded(t *testing.T) {
 	eachLevel(t, func(t *testing.T, l level) {
-		for way, want := range map[string]string{"memfd": "refused: operation not permitted", "sysv": "refused: operation not permitted", "shared": "", "orphans": ""} {
+		const refused = "refused: operation not permitted"
+		for way, want := range map[string]string{"memfd": refused, "sysv": refused, "shared": "", "orphans": ""} {
 			t.Run(way, func(t *testing.T) {
 				t.Parallel()
 				c := as(t, "hide", way)
@@ -546,13 +549,14 @@ func TestChangesNoOtherProcess(t *testing.T) {
 
 // What a machine does not give is named, and refused where all is required.
 func TestRequired(t *testing.T) {
-	plain := levels[len(levels)-1]
+	weakest := levels[len(levels)-1]
 	var err error
-	if plain.Guards, err = plain.probe(); err != nil {
+	if weakest.Guards, err = weakest.probe(); err != nil {
 		t.Fatal(err)
 	}
-	_, err = plain.run(t.Context(), Command{Program: "/bin/true", Required: true, Limits: Limits{Wall: 5 * time.Minute}})
-	if want := "does not give these guards: process namespace, network namespace, private root"; err == nil || !strings.Contains(err.Error(), want) {
+	_, err = weakest.run(t.Context(), Command{Program: "/bin/true", Required: true, Limits: Limits{Wall: 5 * time.Minute}})
+	const want = "does not give these guards: process namespace, network namespace, private root"
+	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %q", err, want)
 	}
 }
