@@ -167,18 +167,28 @@ type CheckerProgram struct {
 	Read []string
 }
 
-// ReadCheckerPrograms reads a user's own file of programs, by their names.
-func ReadCheckerPrograms(file string, content []byte) (map[string]CheckerProgram, document.Problems) {
+// CheckerPrograms are a user's own settings of what runs for a monorepo. The zero value has
+// swell's recipes run with the guards that there are.
+type CheckerPrograms struct {
+	Checkers map[string]CheckerProgram // by name
+	Sandbox  Sandbox
+}
+
+// ReadCheckerPrograms reads a user's own file of programs.
+func ReadCheckerPrograms(file string, content []byte) (CheckerPrograms, document.Problems) {
 	docs, problems := document.ReadDocuments(file, content)
 	if len(problems) > 0 {
-		return nil, problems
+		return CheckerPrograms{}, problems
 	}
 	if p := WantOne(file, docs, "CheckerPrograms", ""); p != nil {
-		return nil, document.Problems{*p}
+		return CheckerPrograms{}, document.Problems{*p}
 	}
-	var spec struct{ Checkers []CheckerProgram }
+	var spec struct {
+		Checkers []CheckerProgram
+		Sandbox  string
+	}
 	in := readOwn(docs[0], &spec)
-	programs := in.checkerPrograms(filepath.Dir(file), spec.Checkers)
+	programs := CheckerPrograms{Checkers: in.checkerPrograms(filepath.Dir(file), spec.Checkers), Sandbox: in.sandbox(spec.Sandbox)}
 	return programs, in.problems()
 }
 
@@ -187,6 +197,24 @@ func GivesText(args []string) bool {
 	return slices.ContainsFunc(args, func(arg string) bool {
 		return strings.Contains(arg, "${file}") || strings.Contains(arg, "${dir}")
 	})
+}
+
+// Sandbox says which guards programs of a monorepo run with. Empty: those that the machine
+// gives.
+type Sandbox string
+
+// SandboxRequired runs no program where a guard is missing.
+const SandboxRequired Sandbox = "required"
+
+// IsRequired says whether no program may run where a guard is missing.
+func (s Sandbox) IsRequired() bool { return s == SandboxRequired }
+
+// sandbox reads spec.sandbox.
+func (r *reading) sandbox(text string) Sandbox {
+	if text != "" && text != string(SandboxRequired) {
+		r.at("spec", "sandbox").problem(document.CodeType, "want %s, or no such field, got %q", SandboxRequired, document.Shorten(text))
+	}
+	return Sandbox(text)
 }
 
 // checkerPrograms reads spec.checkers. Paths with a slash are relative to the folder of

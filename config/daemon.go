@@ -43,6 +43,7 @@ type Daemon struct {
 	Health   Health
 	Web      Web
 	Previews Previews
+	Sandbox  Sandbox
 }
 
 // Health says where the daemon answers whether it is well.
@@ -186,6 +187,7 @@ func ReadDaemon(file string, content []byte) (*Daemon, document.Problems) {
 		Health    Health
 		Web       Web
 		Previews  *previewsSpec
+		Sandbox   string
 	}
 	in := readOwn(doc, &spec)
 	dir := filepath.Dir(file)
@@ -236,6 +238,7 @@ func ReadDaemon(file string, content []byte) (*Daemon, document.Problems) {
 	d.readAPI(in, dir, spec.API)
 	d.readSecrets(in, dir, spec.Secrets)
 	d.Checkers = in.checkerPrograms(dir, spec.Checkers)
+	d.Sandbox = in.sandbox(spec.Sandbox)
 	d.readHealth(in, spec.Health)
 	d.readWeb(in, dir, spec.Web)
 	d.readPreviews(in, dir, spec.Previews)

@@ -75,8 +75,9 @@ spec:
 func TestReadDaemonProblems(t *testing.T) {
 	for _, c := range []struct{ name, spec, want string }{
 		{"no repository", `{}`, "d.yaml:4:7: spec.repository.url: missing"},
+		{"sandbox", `{repository: {url: x}, sandbox: always}`, `d.yaml:4:39: spec.sandbox: want required, or no such field, got "always"`},
 		{"poll", `{repository: {url: x, poll: 1ms}}`, "d.yaml:4:35: spec.repository.poll: want at least 1s, got 1ms"},
-		{"typo", `{repo: {url: x}}`, `d.yaml:4:8: spec.repo: unknown field, want one of allow, api, checkers, clusters, drift, endpoints, guard, health, kubeconfigDir, lease, previews, repository, secrets, state, web`},
+		{"typo", `{repo: {url: x}}`, `d.yaml:4:8: spec.repo: unknown field, want one of allow, api, checkers, clusters, drift, endpoints, guard, health, kubeconfigDir, lease, previews, repository, sandbox, secrets, state, web`},
 		{"cluster twice", `{repository: {url: x}, clusters: [{name: a, kubeconfig: k}, {name: a, kubeconfig: k}]}`, `spec.clusters[1].name: "a" is there twice`},
 		{"no kubeconfig", `{repository: {url: x}, clusters: [{name: a}]}`, "spec.clusters[0].kubeconfig: missing, and so are kubeconfigEnv and spec.kubeconfigDir"},
 		{"file and variable", `{repository: {url: x}, clusters: [{name: a, kubeconfig: k, kubeconfigEnv: K}]}`, "spec.clusters[0]: want one of kubeconfig and kubeconfigEnv, got both"},

@@ -22,24 +22,24 @@ import (
 const checkersFile = "checkers.yaml"
 
 // checkerPrograms reads the programs that the flag names, or else those of the user.
-func (in *invocation) checkerPrograms(file string) (map[string]config.CheckerProgram, error) {
+func (in *invocation) checkerPrograms(file string) (config.CheckerPrograms, error) {
 	named := file != ""
 	if !named {
 		if in.configDir == "" {
-			return nil, nil
+			return config.CheckerPrograms{}, nil
 		}
 		file = filepath.Join(in.configDir, "swell", checkersFile)
 	}
 	content, err := in.readFile(file)
 	switch {
 	case !named && errors.Is(err, fs.ErrNotExist):
-		return nil, nil
+		return config.CheckerPrograms{}, nil
 	case err != nil:
-		return nil, hinted{err, "--checkers names a document of kind CheckerPrograms; see the README"}
+		return config.CheckerPrograms{}, hinted{err, "--checkers names a document of kind CheckerPrograms; see the README"}
 	}
 	programs, problems := config.ReadCheckerPrograms(in.path(file), content)
 	if len(problems) > 0 {
-		return nil, in.namedProblems(problems)
+		return config.CheckerPrograms{}, in.namedProblems(problems)
 	}
 	return programs, nil
 }
@@ -51,7 +51,7 @@ func (p *repoFlags) runner(kept *cache.Cache, out io.Writer) (*checker.Runner, e
 		return nil, err
 	}
 	p.progress = &checkerProgress{out: out, verbose: p.verbose}
-	return &checker.Runner{Programs: programs, Cache: kept, Done: p.progress.done}, nil
+	return &checker.Runner{Programs: programs.Checkers, Sandbox: programs.Sandbox, Cache: kept, Done: p.progress.done}, nil
 }
 
 // checkerProgress says on a terminal which programs run, and with verbose what they

@@ -9,6 +9,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/swell-sh/swell/sync/listen"
 )
 
 // listening is an HTTP server at work.
@@ -17,15 +19,29 @@ type listening struct {
 	over   chan struct{} // closed when it is over
 }
 
-// serveHTTP has a server answer at a listener, with bounds that all servers have. what is its
-// name in the log.
-func serveHTTP(listener net.Listener, server *http.Server, what string, log *slog.Logger) *listening {
+// connections are how many a server has at a time, in all and of each address.
+type connections struct{ all, each int }
+
+var (
+	// webConnections: a proxy in front of swell is one address, and a forge sends as many webhooks
+	// as there are pushes. An address alone leaves half to others. Each takes some 20 KiB; bodies
+	// have a bound of their own, hookRoom.
+	webConnections = connections{1024, 512}
+	// healthConnections are far more than kubelets and load balancers keep, of which each has one
+	// or two.
+	healthConnections = connections{64, 16}
+)
+
+// serveHTTP has a server answer at a listener, with bounds that all servers have. name is that in
+// the log.
+func serveHTTP(listener net.Listener, server *http.Server, most connections, name string, log *slog.Logger) *listening {
 	server.IdleTimeout, server.MaxHeaderBytes = time.Minute, 16<<10
 	l := &listening{server, make(chan struct{})}
+	bounded := listen.Bound(listener, listen.Bounds{All: most.all, Caller: listen.ByAddress(most.each), Name: name, Log: log})
 	go func() {
 		defer close(l.over)
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			log.Error(what, "err", err)
+		if err := server.Serve(bounded); !errors.Is(err, http.ErrServerClosed) {
+			log.Error(name, "err", err)
 		}
 	}()
 	return l

@@ -127,8 +127,10 @@ func openPreviewer(ctx context.Context, settings *config.Daemon, fork bool) (*pr
 	if err != nil {
 		return nil, errors.Join(err, src.Close())
 	}
-	p := &previewer{settings: settings, dir: dir, src: src, kept: kept, runner: &checker.Runner{Programs: settings.Checkers, Cache: kept}}
-	p.compiler = &render.Compiler{Cache: kept, Version: buildID(), Checkers: p.runner.Until(ctx), Charts: new(helm.Renderer)}
+	p := &previewer{settings: settings, dir: dir, src: src, kept: kept}
+	p.runner = &checker.Runner{Programs: settings.Checkers, Sandbox: settings.Sandbox, Cache: kept}
+	charts := &helm.Renderer{Sandbox: settings.Sandbox}
+	p.compiler = &render.Compiler{Cache: kept, Version: buildID(), Checkers: p.runner.Until(ctx), Charts: charts}
 	return p, nil
 }
 

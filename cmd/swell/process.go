@@ -155,11 +155,11 @@ func (p *process) open(ctx context.Context, is configuration) (*openDaemon, erro
 		}
 	}}
 	repo := is.Repository
-	runner := &checker.Runner{Programs: is.Checkers, Cache: kept}
+	runner := &checker.Runner{Programs: is.Checkers, Sandbox: is.Sandbox, Cache: kept}
 	var beyond *outside
 	d.Daemon, err = sync.Open(sync.Options{Source: src, Path: repo.Path, Store: p.state, Clusters: is.Clusters,
 		KubeconfigDir: is.KubeconfigDir, Allow: is.Allow, Drift: is.Drift, Operators: is.API.Operators, Authors: src.Authors, Lease: is.Lease, Endpoints: is.Endpoints, Keys: &sops.Keys{Secrets: is.Secrets}, Guard: &is.Guard, AllowEmpty: p.empty, Poll: repo.Poll, Log: p.log,
-		Compiler: render.Compiler{Cache: kept, Version: buildID(), Checkers: runner.Until(ctx), Charts: new(helm.Renderer)}, Observe: func(r sync.Record, state *rollout.State) {
+		Compiler: render.Compiler{Cache: kept, Version: buildID(), Checkers: runner.Until(ctx), Charts: &helm.Renderer{Sandbox: is.Sandbox}}, Observe: func(r sync.Record, state *rollout.State) {
 			p.pulse.beat(r, state)
 			beyond.observe(r, state)
 		}, Conditions: func() map[string]string {

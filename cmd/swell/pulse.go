@@ -68,7 +68,7 @@ func (p *pulse) listen(address string) error {
 		return nil
 	}
 	p.server = serveHTTP(listener, &http.Server{Handler: p.handler(), ReadTimeout: answerSoon, WriteTimeout: answerSoon,
-		ErrorLog: slog.NewLogLogger(p.log.Handler(), slog.LevelWarn)}, "health", p.log)
+		ErrorLog: slog.NewLogLogger(p.log.Handler(), slog.LevelWarn)}, healthConnections, "health", p.log)
 	return nil
 }
 

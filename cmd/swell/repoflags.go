@@ -264,7 +264,8 @@ func (p *repoFlags) compiler(cmd *cobra.Command) (c *render.Compiler, done func(
 		}
 	}
 	p.judges = runner
-	return &render.Compiler{Version: buildID(), Cache: kept, Checkers: runner.Until(cmd.Context()), Charts: new(helm.Renderer)}, done, nil
+	charts := &helm.Renderer{Sandbox: runner.Sandbox}
+	return &render.Compiler{Version: buildID(), Cache: kept, Checkers: runner.Until(cmd.Context()), Charts: charts}, done, nil
 }
 
 // openCache opens the cache that the flag names. Where the user's cannot be used, there

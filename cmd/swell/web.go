@@ -64,7 +64,7 @@ func (w *web) listen() error {
 	}
 	w.room = semaphore.NewWeighted(hookRoom)
 	w.server = serveHTTP(listener, &http.Server{Handler: w.handler(), ReadHeaderTimeout: answerSoon, ReadTimeout: hookTime, WriteTimeout: time.Minute,
-		ErrorLog: slog.NewLogLogger(w.log.Handler(), slog.LevelDebug)}, "web", w.log) // what strangers send is no news
+		ErrorLog: slog.NewLogLogger(w.log.Handler(), slog.LevelDebug)}, webConnections, "web", w.log) // what strangers send is no news
 	return nil
 }
 

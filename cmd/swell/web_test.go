@@ -216,3 +216,40 @@ func waitForRoom(t *testing.T, otherwise string, is func() bool) {
 		}
 	}
 }
+
+// Whoever keeps connections to a listener of the daemon leaves room to others, and is told.
+func TestListenersAreBounded(t *testing.T) {
+	for name, most := range map[string]connections{"web": webConnections, "health": healthConnections} {
+		if most.each < 1 || most.each*2 > most.all {
+			t.Errorf("%s: one address has %d of %d connections", name, most.each, most.all)
+		}
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := make(chan struct{})
+	server := serveHTTP(listener, &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.(http.Flusher).Flush()
+		<-held
+	})}, connections{all: 2, each: 1}, "health", slog.New(slog.DiscardHandler))
+	t.Cleanup(func() {
+		close(held)
+		_ = server.close() // nothing is under way
+	})
+	first, err := http.Get("http://" + listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Body.Close()
+	second, err := http.Get("http://" + listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Body.Close()
+	text, err := io.ReadAll(second.Body)
+	const want = "127.0.0.1 has 1 connections to health, and may have no more: close some"
+	if err != nil || second.StatusCode != 429 || !strings.Contains(string(text), want) {
+		t.Errorf("%d %s %v, want %q", second.StatusCode, text, err, want)
+	}
+}

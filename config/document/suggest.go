@@ -27,7 +27,7 @@ func DidYouMean(got string, known []string) string {
 	if best := nearestName(got, known, nearness(got)); best != "" {
 		return fmt.Sprintf(", did you mean %q?", best)
 	}
-	const few = 15
+	const few = 16 // spec of Daemon has so many
 	if len(known) == 0 || len(known) > few {
 		return ""
 	}

@@ -99,6 +99,9 @@ type Options struct {
 	// and the write fails with [ErrFenced]. Leases are written all the same. Nil:
 	// this process is the only writer.
 	Fence func() error
+	// Room bounds the bytes of answers that are read at a time of all clusters that have the
+	// same one. Nil: each cluster has its own bound alone.
+	Room *Room
 }
 
 // Cluster is one API server, as seen by one user. All requests share one HTTP/2
@@ -120,6 +123,7 @@ type connection struct {
 	repository string
 	options    Options
 	limiter    *limiter
+	room       *Room // of its answers that are read at a time
 	breaker    breaker
 	identity   identity
 
@@ -165,6 +169,7 @@ func Connect(cfg *rest.Config, repository string, opt Options) (*Cluster, error)
 		client:     client,
 		repository: repository,
 		options:    opt,
+		room:       NewRoom(roomOfCluster),
 		limiter:    newLimiter(opt.FirstConcurrency, opt.Concurrency),
 		contacts:   &contacts{},
 		kinds:      map[schema.GroupVersion]map[string]resource{},

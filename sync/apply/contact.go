@@ -8,9 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
-	"strconv"
 	"sync"
 	"time"
 
@@ -257,26 +255,24 @@ var errTooMany = errors.New("too many objects to list")
 
 func (a *applying) listInfos(ctx context.Context, key collection) (map[string]*liveInfo, error) {
 	seen := map[string]*liveInfo{}
-	query := url.Values{"limit": {strconv.Itoa(pageSize)}}
-	req := &request{op: "list", object: key.plural, method: http.MethodGet, path: key.path(), accept: acceptMetaList}
-	for range contactPages {
-		req.query = query.Encode()
-		answer, err := a.do(ctx, req)
-		if err != nil {
-			return nil, err
-		}
+	req := &request{op: "list", object: key.plural, path: key.path(), accept: acceptMetaList}
+	pages := 0
+	err := a.pages(ctx, req, url.Values{}, func(answer *response) (next string, err error) {
 		var page metav1.PartialObjectMetadataList
 		if err := answer.decode("PartialObjectMetadataList", &page); err != nil {
-			return nil, undecodable(req, answer, err)
+			return "", undecodable(req, answer, err)
 		}
 		for i := range page.Items {
 			item := &page.Items[i]
 			seen[item.Name] = a.liveInfoOf(object.ID{Group: key.Group, Kind: key.kind, Namespace: item.Namespace, Name: item.Name}, item)
 		}
-		if page.Continue == "" {
-			return seen, nil
+		if pages++; page.Continue != "" && pages == contactPages {
+			return "", errTooMany
 		}
-		query.Set("continue", page.Continue)
+		return page.Continue, nil
+	})
+	if err != nil {
+		return nil, err
 	}
-	return nil, errTooMany
+	return seen, nil
 }

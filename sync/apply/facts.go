@@ -11,8 +11,8 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -29,17 +29,41 @@ import (
 // caller.
 func (c *Cluster) Facts(ctx context.Context) (*config.Facts, error) {
 	p := pulling{call: c.begin(), facts: &config.Facts{}}
-	var version struct{ GitVersion string }
-	if err := p.getJSON(ctx, "", &request{op: "get", object: "version", path: "/version"}, &version); err != nil {
+	version, err := p.version(ctx)
+	if err != nil {
 		return nil, err
 	}
-	p.facts.Kubernetes = version.GitVersion
+	p.facts.Kubernetes = version.Kubernetes
 	for _, pull := range []func(context.Context) error{p.definitions, p.policies, p.params, p.namespaces} {
 		if err := pull(ctx); err != nil {
 			return nil, err
 		}
 	}
 	return p.facts, nil
+}
+
+// Version is what an API server says of itself.
+type Version struct {
+	Kubernetes string // as "v1.36.3"
+	// Clock is the server's when it got the request, or up to a second earlier, in whole
+	// seconds; zero when it did not say.
+	Clock time.Time
+}
+
+// Version asks for the server's version. Every user may.
+func (c *Cluster) Version(ctx context.Context) (Version, error) { return c.begin().version(ctx) }
+
+func (c *call) version(ctx context.Context) (Version, error) {
+	req := &request{op: "get", object: "version", method: http.MethodGet, path: "/version", accept: jsonType}
+	answer, err := c.do(ctx, req)
+	if err != nil {
+		return Version{}, err
+	}
+	var content struct{ GitVersion string }
+	if err := answer.decode("", &content); err != nil {
+		return Version{}, undecodable(req, answer, err)
+	}
+	return Version{content.GitVersion, answer.asked}, nil
 }
 
 // pulling is one call of Facts under way.
@@ -57,31 +81,27 @@ func (p *pulling) objects(ctx context.Context, gvk schema.GroupVersionKind, quer
 	if err != nil {
 		return nil, err
 	}
-	if query == nil {
-		query = url.Values{}
-	}
-	query.Set("limit", strconv.Itoa(pageSize))
-	for {
+	req := &request{op: "list", object: gvk.GroupKind().String(), path: r.collection(), accept: jsonType}
+	err = p.pages(ctx, req, query, func(answer *response) (next string, err error) {
 		var page struct {
 			Metadata struct{ Continue string }
 			Items    []json.RawMessage
 		}
-		req := &request{op: "list", object: gvk.GroupKind().String(), method: http.MethodGet, path: r.collection(), query: query.Encode()}
-		if err := p.getJSON(ctx, gvk.Kind+"List", req, &page); err != nil {
-			return nil, err
+		if err := answer.decode(gvk.Kind+"List", &page); err != nil {
+			return "", undecodable(req, answer, err)
 		}
 		for _, item := range page.Items {
 			object := map[string]any{}
 			if err := json.Unmarshal(item, &object); err != nil {
-				return nil, err
+				return "", err
 			}
 			object["apiVersion"], object["kind"] = r.GroupVersion.String(), gvk.Kind
 			list = append(list, &unstructured.Unstructured{Object: object})
 		}
-		if page.Metadata.Continue == "" {
-			break
-		}
-		query.Set("continue", page.Metadata.Continue)
+		return page.Metadata.Continue, nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	slices.SortFunc(list, func(a, b *unstructured.Unstructured) int {
 		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))

@@ -6,6 +6,8 @@ package apply
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -35,33 +37,69 @@ func (c *connection) isOurs(labels map[string]string) bool {
 // took so long that the server forgot its beginning is started again once; an
 // object may then be seen twice.
 func (c *call) list(ctx context.Context, kind schema.GroupKind, path, selector string, see func(*metav1.PartialObjectMetadata)) (version string, err error) {
-	query := url.Values{"limit": {strconv.Itoa(pageSize)}}
+	query := url.Values{}
 	if selector != "" {
 		query.Set("labelSelector", selector)
 	}
-	req := &request{op: "list", object: kind.String(), method: http.MethodGet, path: path, accept: acceptMetaList}
+	req := &request{op: "list", object: kind.String(), path: path, accept: acceptMetaList}
 	for restarted := false; ; {
-		req.query = query.Encode()
-		answer, err := c.do(ctx, req)
+		err := c.pages(ctx, req, query, func(answer *response) (next string, err error) {
+			var page metav1.PartialObjectMetadataList
+			if err := answer.decode("PartialObjectMetadataList", &page); err != nil {
+				return "", undecodable(req, answer, err)
+			}
+			for i := range page.Items {
+				see(&page.Items[i])
+			}
+			version = page.ResourceVersion
+			return page.Continue, nil
+		})
 		var e *Error
 		if errors.As(err, &e) && e.Code == http.StatusGone && !restarted {
 			restarted = true
-			query.Del("continue")
+			continue
+		}
+		return version, err
+	}
+}
+
+// smallestPage is not made smaller: no page of so few objects has more than maxAnswer bytes.
+const smallestPage = 5
+
+// pages asks for a list page by page, and hands each to read, which returns the token of the
+// next one. Where a page has too many bytes, the rest comes in smaller ones. A list that does
+// not end is an error.
+func (c *call) pages(ctx context.Context, req *request, query url.Values, read func(*response) (next string, err error)) error {
+	asked, size, bytes := url.Values{}, pageSize, 0
+	maps.Copy(asked, query)
+	req.method, req.page = http.MethodGet, true
+	for {
+		asked.Set("limit", strconv.Itoa(size))
+		req.query = asked.Encode()
+		answer, err := c.do(ctx, req)
+		if errors.Is(err, errTooLarge) && size > smallestPage {
+			size /= 10
 			continue
 		}
 		if err != nil {
-			return "", err
+			return err
 		}
-		var page metav1.PartialObjectMetadataList
-		if err := answer.decode("PartialObjectMetadataList", &page); err != nil {
-			return "", undecodable(req, answer, err)
+		next, err := read(answer)
+		answer.room.leave()
+		bytes += len(answer.body)
+		switch {
+		case err != nil || next == "":
+			return err
+		case bytes > maxList:
+			return endless(req, fmt.Sprintf("the pages of the list have more than %d MiB together, and there is no end", maxList>>20))
+		case next == asked.Get("continue"):
+			return endless(req, "a page of the list leads to itself")
 		}
-		for i := range page.Items {
-			see(&page.Items[i])
-		}
-		if page.Continue == "" {
-			return page.ResourceVersion, nil
-		}
-		query.Set("continue", page.Continue)
+		asked.Set("continue", next)
 	}
+}
+
+// endless is the error for a list that a server does not end.
+func endless(req *request, why string) *Error {
+	return &Error{Op: req.op, Object: req.object, class: ErrDistress, Message: why}
 }

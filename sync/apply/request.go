@@ -34,13 +34,6 @@ const (
 	maxRetryAfter = 10 * time.Second
 )
 
-// Answers larger than these are not read. The largest honest one is a page of
-// 500 objects' metadata with annotations of 256 KiB each.
-const (
-	maxAnswer = 192 << 20
-	maxError  = 64 << 10
-)
-
 // request is one request of the kind that may be repeated: the server ends in
 // the same state however often it gets it.
 type request struct {
@@ -51,6 +44,8 @@ type request struct {
 	accept      string
 	contentType string
 	body        []byte
+	// page: the answer is a page of a list. It has its room until [shares.leave].
+	page bool
 	// once: a conflict is an answer, not a reason to try again.
 	once bool
 	// hide says whether an error's text gives away what it must not. May be nil.
@@ -68,6 +63,7 @@ type response struct {
 	answerInfo
 	contentType string
 	body        []byte
+	room        shares // of a page
 }
 
 // answerInfo is what there is to know of an answer besides its content.
@@ -225,16 +221,24 @@ func (c *call) roundTrip(ctx context.Context, req *request, timeout time.Duratio
 		return nil, transportError(ctx, req, timeout, err)
 	}
 	defer httpResp.Body.Close()
-	body, err := readBody(httpResp)
-	if err != nil {
+	shares := c.newShares()
+	body, err := readBody(httpResp, &roomReader{timed, httpResp.Body, shares})
+	if err != nil || !req.page {
+		shares.leave()
+	}
+	switch {
+	case errors.Is(err, errTooLarge), errors.Is(err, errNoRoom): // there was an answer
+		return nil, &Error{Op: req.op, Object: req.object, class: ErrDistress, cause: err, Message: err.Error()}
+	case err != nil:
 		return nil, transportError(ctx, req, timeout, err)
 	}
-	answer := &response{contentType: httpResp.Header.Get("Content-Type"), body: body}
+	answer := &response{contentType: httpResp.Header.Get("Content-Type"), body: body, room: shares}
 	answer.code = httpResp.StatusCode
 	answer.asked = askedAt(httpResp.Header, time.Since(began))
 	if answer.code >= 200 && answer.code < 300 {
 		return answer, nil
 	}
+	defer shares.leave()
 	status, _ := answer.status() // an answer without one is described as it is
 	return nil, answerError(req, answer, status, httpResp.Header)
 }
@@ -270,18 +274,22 @@ func (c *call) httpRequest(ctx context.Context, req *request) (*http.Request, er
 	return httpReq, nil
 }
 
-func readBody(resp *http.Response) ([]byte, error) {
+// maxPromise is how much memory is made ready for an answer that says how long it will be.
+const maxPromise = 1 << 20
+
+// readBody reads an answer from where its body comes through.
+func readBody(resp *http.Response, body io.Reader) ([]byte, error) {
 	limit := int64(maxAnswer)
 	if resp.StatusCode >= 300 {
 		limit = maxError // a page that is cut is still good enough to describe
 	}
 	var buf bytes.Buffer
 	if resp.ContentLength > 0 {
-		buf.Grow(int(min(resp.ContentLength, limit)) + bytes.MinRead)
+		buf.Grow(int(min(resp.ContentLength, maxPromise)) + bytes.MinRead)
 	}
-	n, err := buf.ReadFrom(io.LimitReader(resp.Body, limit+1))
+	n, err := buf.ReadFrom(io.LimitReader(body, limit+1))
 	if err == nil && n > limit && limit == maxAnswer {
-		err = fmt.Errorf("answer of more than %d MiB", maxAnswer>>20)
+		err = errTooLarge
 	}
 	return buf.Bytes(), err
 }

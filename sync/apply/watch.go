@@ -250,7 +250,7 @@ func (w *watching) mayGoOn(ctx context.Context) error {
 
 // refused is the error for an answer that is no stream.
 func (w *watching) refused(req *request, resp *http.Response) error {
-	body, err := readBody(resp)
+	body, err := readBody(resp, resp.Body)
 	if err != nil {
 		w.identity.doubt()
 		return transportError(context.Background(), req, 0, err)
@@ -319,8 +319,9 @@ func watchError(req *request, code int, class, cause error) *Error {
 	return e
 }
 
-// maxFrame is the largest event that is read: metadata of one object.
-const maxFrame = 16 << 20
+// maxFrame is the largest event that is read: metadata of one object, of which etcd takes 1.5 MiB
+// in all. There is a watch for each kind in a cluster, so all of them together count.
+const maxFrame = 4 << 20
 
 // frames reads a stream of either content type event by event. At the end it
 // gives [io.EOF].

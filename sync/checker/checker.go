@@ -30,6 +30,8 @@ import (
 type Runner struct {
 	// Programs are those of the configuration, by name. They win over recipes.
 	Programs map[string]config.CheckerProgram
+	// Sandbox says whether programs may run where a guard of the sandbox is missing.
+	Sandbox config.Sandbox
 	// Cache keeps verdicts; nil is none.
 	Cache *cache.Cache
 	// Limits of each run; zero ones are those of [sandbox.DefaultLimits].
@@ -191,7 +193,7 @@ func (r *Runner) run(ctx context.Context, p *program, request checker.Request) c
 	r.started.Add(1)
 	about := Run{Program: request.Program, File: request.File.Name}
 	names := p.recipe.names(request)
-	result, err := sandbox.Run(ctx, p.command(request, names, r.Limits))
+	result, err := sandbox.Run(ctx, r.command(p, request, names))
 	about.Guards, about.Took = result.Guards, result.Took
 	if r.Done != nil {
 		r.Done(about)
@@ -203,6 +205,13 @@ func (r *Runner) run(ctx context.Context, p *program, request checker.Request) c
 		return failed(fmt.Sprintf("could not be run: %s", document.Printable(err.Error())))
 	}
 	return p.verdict(request, result)
+}
+
+// command is the program with what it may use.
+func (r *Runner) command(p *program, request checker.Request, names names) sandbox.Command {
+	command := p.command(request, names, r.Limits)
+	command.Required = r.Sandbox.IsRequired()
+	return command
 }
 
 // verdict is what a run says.

@@ -280,3 +280,15 @@ func BenchmarkCold(b *testing.B) {
 		}
 	})
 }
+
+// A configuration that requires the sandbox says so of each program.
+func TestProgramsTakeTheSandboxOfTheConfiguration(t *testing.T) {
+	for setting, want := range map[config.Sandbox]bool{"": false, config.SandboxRequired: true} {
+		sh := config.CheckerProgram{Name: "sh", Command: []string{"/bin/sh", "${file}"}}
+		r := &Runner{Sandbox: setting, Programs: map[string]config.CheckerProgram{"sh": sh}}
+		p := r.program("sh")
+		if got := r.command(p, about("sh", "x", "true"), p.recipe.names(about("sh", "x", "true"))).Required; got != want {
+			t.Errorf("sandbox %q: required is %t", setting, got)
+		}
+	}
+}

@@ -82,6 +82,9 @@ func New(options Options, repository string) (*Fleet, error) {
 	if options.LeaseTimes == (LeaseTimes{}) {
 		options.LeaseTimes = defaultLeaseTimes
 	}
+	if options.Connection.Room == nil {
+		options.Connection.Room = apply.NewRoom(apply.RoomOfAll)
+	}
 	f := &Fleet{options: options, host: host, repository: repository, clusters: map[string]*Cluster{}}
 	for name, access := range options.Clusters {
 		f.add(name, access)
@@ -239,6 +242,19 @@ func (f *Fleet) end(then func(*lease)) {
 	}
 	all.Wait()
 	f.keeping, f.cancel, f.leases = nil, nil, nil
+}
+
+// Named are the clusters that the settings say how to reach, sorted. The error is of the
+// folder of kubeconfigs.
+func Named(settings *config.Daemon) (names []string, err error) {
+	if settings.KubeconfigDir != "" {
+		names, err = clustersIn(settings.KubeconfigDir)
+	}
+	for name := range settings.Clusters {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names), err
 }
 
 // Connect makes a connection to a cluster for a command that looks at what the

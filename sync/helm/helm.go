@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/helm"
 	"github.com/swell-sh/swell/sync/checker/sandbox"
@@ -27,6 +28,8 @@ type Renderer struct {
 	// Wait is how long a request may take; zero is a minute. The process stops itself long
 	// before that, by the time that it computes.
 	Wait time.Duration
+	// Sandbox says whether charts may be rendered where a guard of the sandbox is missing.
+	Sandbox config.Sandbox
 
 	once  sync.Once
 	slots chan struct{} // one for each process that may be at work
@@ -92,11 +95,16 @@ func (r *Renderer) worker() (*worker, error) {
 			return w, nil
 		}
 	}
-	served, err := sandbox.Serve(sandbox.Command{Program: "/proc/self/exe", Args: []string{engine.Name}, Limits: limits})
+	served, err := sandbox.Serve(r.command())
 	if err != nil {
 		return nil, err
 	}
 	return &worker{served: served}, nil
+}
+
+// command is this binary as a process that renders.
+func (r *Renderer) command() sandbox.Command {
+	return sandbox.Command{Program: "/proc/self/exe", Args: []string{engine.Name}, Limits: limits, Required: r.Sandbox.IsRequired()}
 }
 
 // rest has a process wait for another request.

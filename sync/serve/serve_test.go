@@ -19,6 +19,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -632,7 +633,7 @@ func TestSocket(t *testing.T) {
 		}
 	}
 	var busy *Busy
-	if _, err := listen(path, false); !errors.As(err, &busy) || !strings.HasPrefix(err.Error(), "spec.api.socket: "+path+": another process answers there") {
+	if _, err := makeSocket(path, false); !errors.As(err, &busy) || !strings.HasPrefix(err.Error(), "spec.api.socket: "+path+": another process answers there") {
 		t.Errorf("a second one: %v", err)
 	}
 	must(0, s.server.Close())(t)
@@ -652,7 +653,7 @@ func TestSocket(t *testing.T) {
 	must(s.client.Orders(t.Context()))(t)
 	file := filepath.Join(t.TempDir(), "file")
 	must(0, os.WriteFile(file, []byte("mine"), 0o600))(t)
-	if _, err := listen(file, false); err == nil || err.Error() != "spec.api.socket: "+file+": there is something that is no socket" {
+	if _, err := makeSocket(file, false); err == nil || err.Error() != "spec.api.socket: "+file+": there is something that is no socket" {
 		t.Errorf("in place of a file: %v", err)
 	}
 }
@@ -670,7 +671,7 @@ func TestLongSocketPath(t *testing.T) {
 		t.Errorf("it is left: %v", err)
 	}
 	long := filepath.Join(t.TempDir(), strings.Repeat("x", 120))
-	if _, err := listen(long, false); err == nil || !strings.HasPrefix(err.Error(), "spec.api.socket: "+long+": the path of a socket has at most ") {
+	if _, err := makeSocket(long, false); err == nil || !strings.HasPrefix(err.Error(), "spec.api.socket: "+long+": the path of a socket has at most ") {
 		t.Errorf("a long name: %v", err)
 	}
 }
@@ -735,6 +736,41 @@ func TestPeers(t *testing.T) {
 	s.listen(config.API{Socket: own})
 	if said := as(own, 4242); said != own+": connect: permission denied: the daemon's own user, root and spec.api.operators may" {
 		t.Errorf("without operators: %s", said)
+	}
+}
+
+// Users who may order count each for itself, and all others as one, whatever numbers they have: none
+// of them keeps an operator away.
+func TestConnectionsOfUsers(t *testing.T) {
+	s := newServed(t, config.API{Operators: []config.Operator{{User: "nobody"}}})
+	nobody := must(user.Lookup("nobody"))(t)
+	counts := map[string]int{}
+	for _, uid := range []string{"4242", "4243", "100000", nobody.Uid, fmt.Sprint(os.Getuid())} {
+		id := must(strconv.ParseUint(uid, 10, 32))(t)
+		name, most := s.server.caller(peer{uint32(id)})
+		counts[name] = most
+	}
+	want := map[string]int{"all users who may not order": 16, "user nobody": 128, "user " + me(t): 128}
+	if diff := cmp.Diff(want, counts); diff != "" {
+		t.Error(diff)
+	}
+	if strangersAtOnce+connectionsOfOne > connectionsAtOnce {
+		t.Error("strangers and one operator take all connections")
+	}
+	var refusal *Error
+	for refusal == nil { // those that say nothing are closed after a while
+		for range connectionsOfOne {
+			conn := must(dial(t.Context(), s.server.API.Socket))(t)
+			defer conn.Close()
+		}
+		fresh := must(Dial(t.Context(), s.server.API.Socket))(t)
+		_, err := fresh.Orders(t.Context())
+		if must(0, fresh.Close())(t); err != nil && !errors.As(err, &refusal) {
+			t.Fatal(err)
+		}
+	}
+	if want := "user " + me(t) + " has 128 connections to the socket, and may have no more: close some"; refusal.Error() != want {
+		t.Errorf("%v, want %q", refusal, want)
 	}
 }
 

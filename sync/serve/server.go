@@ -30,6 +30,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync"
+	"github.com/swell-sh/swell/sync/listen"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -72,6 +73,13 @@ const (
 	readsAtOnce = 4
 	// watchesAtOnce is how many clients may watch.
 	watchesAtOnce = 64
+	// connectionsAtOnce bounds the connections of all users, connectionsOfOne those of one who may
+	// order: the commands of many terminals, each of which may watch. All users who may nothing
+	// have strangersAtOnce together, which are there until they are told so: a user can have
+	// thousands of numbers of its own (subuid).
+	connectionsAtOnce = 256
+	connectionsOfOne  = 2 * watchesAtOnce
+	strangersAtOnce   = 16
 	// answerPatience is how long an answer may take: the write of an order waits for a pass
 	// that renders an earlier commit, for a minute at most.
 	answerPatience = 90 * time.Second
@@ -89,7 +97,7 @@ func Listen(o Options) (*Server, error) {
 		plans: make(chan struct{}, 1)}
 	shared := s.findOperators()
 	var err error
-	if s.listener, err = listen(o.API.Socket, shared); err != nil {
+	if s.listener, err = makeSocket(o.API.Socket, shared); err != nil {
 		return nil, err
 	}
 	if dir := filepath.Dir(o.API.Socket); shared && !mayPass(dir) {
@@ -98,9 +106,10 @@ func Listen(o Options) (*Server, error) {
 	s.ending, s.end = context.WithCancel(context.Background())
 	s.http = &http.Server{Handler: s.handler(), ReadHeaderTimeout: headerPatience, IdleTimeout: idlePatience, MaxHeaderBytes: 16 << 10,
 		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelWarn)}
+	bounded := listen.Bound(s.listener, listen.Bounds{All: connectionsAtOnce, Caller: s.caller, Name: "the socket", Log: o.Log})
 	go func() {
 		defer close(s.over)
-		if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := s.http.Serve(bounded); !errors.Is(err, http.ErrServerClosed) {
 			o.Log.Error("api", "err", err)
 		}
 	}()
@@ -151,6 +160,15 @@ func (s *Server) Close() error {
 		<-s.over
 	})
 	return err
+}
+
+// caller is who a connection counts for, and how many that one may have.
+func (s *Server) caller(address net.Addr) (name string, most int) {
+	who, err := s.who(address.String(), "")
+	if err != nil {
+		return "all users who may not order", strangersAtOnce
+	}
+	return "user " + who.Name, connectionsOfOne
 }
 
 // who is the user at the other end; the error says that it may do nothing.

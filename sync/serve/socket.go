@@ -24,11 +24,11 @@ func (e *Busy) Error() string {
 	return fmt.Sprintf("spec.api.socket: %s: another process answers there: give each daemon a socket of its own", e.Path)
 }
 
-// listen makes the socket, which everybody may reach whom its folder lets in when shared is
+// makeSocket makes the socket, which everybody may reach whom its folder lets in when shared is
 // set. Who asks is told by the other end's user. A socket that nobody answers at is one of
 // a process that was killed, and is replaced: the lock of the state says that it was not
 // this one.
-func listen(path string, shared bool) (net.Listener, error) {
+func makeSocket(path string, shared bool) (net.Listener, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("spec.api.socket: %w", err)
 	}

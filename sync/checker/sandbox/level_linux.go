@@ -24,7 +24,7 @@ type level struct {
 	namespaces  bool
 	userSpace   bool // a user namespace of its own
 	privateRoot bool
-	guards      []string
+	Guards
 }
 
 // levels begin with the strongest one.
@@ -60,7 +60,7 @@ func strongest() (level, error) {
 }
 
 // firstOf is the first level that a probe finds to work.
-func firstOf(levels []level, probe func(level) ([]string, error)) (level, error) {
+func firstOf(levels []level, probe func(level) (Guards, error)) (level, error) {
 	var tried []error
 	for _, l := range levels {
 		if l.name == "namespaces" && os.Geteuid() != 0 {
@@ -68,7 +68,7 @@ func firstOf(levels []level, probe func(level) ([]string, error)) (level, error)
 		}
 		guards, err := probe(l)
 		if err == nil {
-			l.guards = guards
+			l.Guards = guards
 			return l, nil
 		}
 		tried = append(tried, fmt.Errorf("%s: %w", l.name, err))
@@ -77,12 +77,12 @@ func firstOf(levels []level, probe func(level) ([]string, error)) (level, error)
 }
 
 // probe says which guards the level has here.
-func (l level) probe() ([]string, error) {
+func (l level) probe() (Guards, error) {
 	s := stage{Command: Command{Limits: DefaultLimits}, Level: l.name, Folder: Folder, Probe: true}
 	if !l.privateRoot {
 		dir, err := l.privateFolder(nil)
 		if err != nil {
-			return nil, err
+			return Guards{}, err
 		}
 		defer func() { _ = os.RemoveAll(dir) }() // a temporary folder
 		s.Folder = dir
@@ -91,7 +91,7 @@ func (l level) probe() ([]string, error) {
 	if err == nil && (r.Exit != 0 || r.Stopped != "") {
 		err = fmt.Errorf("exit code %d %s: %s", r.Exit, r.Stopped, r.Output)
 	}
-	return r.Guards, err
+	return Guards{r.Guards, r.missing}, err
 }
 
 // Inside, the program is this user, which owns nothing of the machine. Outside it is
@@ -185,7 +185,7 @@ func watchMemory(ctx context.Context, pid int, limit int64) <-chan struct{} {
 			case <-timer.C:
 			}
 			began := time.Now()
-			if resident(pid) > limit {
+			if memoryOf(pid) > limit {
 				close(greedy)
 				return
 			}
@@ -195,26 +195,64 @@ func watchMemory(ctx context.Context, pid int, limit int64) <-chan struct{} {
 	return greedy
 }
 
-// resident is the memory of a process and its children, in bytes, as far as it can be
-// seen.
-func resident(pid int) int64 {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+// memoryOf is the memory of a process and its children, in bytes, as far as it can be seen.
+func memoryOf(pid int) int64 {
+	m := memory{shared: map[string]int64{}}
+	m.add(pid)
+	total := m.own
+	for _, size := range m.shared {
+		total += size
+	}
+	return total
+}
+
+// memory is that of several processes.
+type memory struct {
+	own int64 // bytes of files and of their own
+	// shared are the sizes of memory that they share, by its inode. A process can fill it and
+	// take it out of its address space, so all of it counts.
+	shared map[string]int64
+}
+
+// add adds a process and its children.
+func (m *memory) add(pid int) {
+	dir := fmt.Sprintf("/proc/%d/", pid)
+	text, err := os.ReadFile(dir + "status")
 	if err != nil {
-		return 0
+		return
 	}
-	var total int64
-	if fields := strings.Fields(string(text)); len(fields) > 1 {
-		pages, _ := strconv.ParseInt(fields[1], 10, 64) // the kernel writes numbers
-		total = pages * int64(os.Getpagesize())
+	maps, hidden := os.ReadFile(dir + "maps") // as in a container whose root may not trace
+	for line := range strings.Lines(string(text)) {
+		if name, value, _ := strings.Cut(line, ":"); name == "RssAnon" || name == "RssFile" || name == "RssShmem" && hidden != nil {
+			kib, _ := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(value, "kB\n")), 10, 64) // the kernel writes numbers
+			m.own += kib << 10
+		}
 	}
-	threads, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid)) // gone: no children
+	for line := range strings.Lines(string(maps)) {
+		m.addMapping(line)
+	}
+	threads, _ := os.ReadDir(dir + "task") // gone: no children
 	for _, thread := range threads {
-		children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", pid, thread.Name()))
+		children, _ := os.ReadFile(dir + "task/" + thread.Name() + "/children")
 		for _, child := range strings.Fields(string(children)) {
 			if id, err := strconv.Atoi(child); err == nil {
-				total += resident(id)
+				m.add(id)
 			}
 		}
 	}
-	return total
+}
+
+// addMapping adds a line of /proc/PID/maps, if it is memory that processes share:
+//
+//	7f1c00000000-7f1c40000000 rw-s 00000000 00:01 2052   /dev/zero (deleted)
+func (m *memory) addMapping(line string) {
+	fields := strings.Fields(line)
+	if len(fields) < 6 || !strings.HasSuffix(fields[1], "s") || fields[5] != "/dev/zero" {
+		return
+	}
+	from, to, _ := strings.Cut(fields[0], "-")
+	first, _ := strconv.ParseInt(from, 16, 64) // the kernel writes numbers
+	last, _ := strconv.ParseInt(to, 16, 64)
+	offset, _ := strconv.ParseInt(fields[2], 16, 64)
+	m.shared[fields[4]] = max(m.shared[fields[4]], offset+last-first)
 }

@@ -17,11 +17,12 @@ import (
 type level struct {
 	name        string
 	privateRoot bool
-	guards      []string
+	Guards
 }
 
 func strongest() (level, error) {
-	return level{name: "plain", guards: []string{"limits", "no network guard on this system"}}, nil
+	guards := Guards{Active: []string{"limits", "no network guard on this system"}, Missing: []string{"all guards that Linux has"}}
+	return level{name: "plain", Guards: guards}, nil
 }
 
 func (l level) attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
@@ -48,19 +49,19 @@ func kill(pid int) {
 // watchMemory tells nothing: the kernel's own limits are all there is.
 func watchMemory(context.Context, int, int64) <-chan struct{} { return nil }
 
-func (s *stage) guard() ([]string, error) {
+func (s *stage) guard() (guards, missing []string, err error) {
 	level, err := strongest()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	limits := s.Limits
 	seconds := uint64(max(1, limits.CPU.Seconds()))
 	for resource, bound := range map[int]uint64{syscall.RLIMIT_CPU: seconds, syscall.RLIMIT_FSIZE: uint64(limits.FileSize), syscall.RLIMIT_NOFILE: uint64(limits.OpenFiles), syscall.RLIMIT_CORE: 0} {
 		if err := syscall.Setrlimit(resource, &syscall.Rlimit{Cur: bound, Max: bound}); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return level.guards, os.Chdir(s.Folder)
+	return level.Active, level.Missing, os.Chdir(s.Folder)
 }
 
 func become(program string, args, environment []string) error {

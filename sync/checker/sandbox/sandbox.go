@@ -45,6 +45,8 @@ type Command struct {
 	Hosts, Users []string
 	// Limits of zero are those of [DefaultLimits].
 	Limits Limits
+	// Required refuses to run the program where a guard is missing.
+	Required bool
 }
 
 // File is a file of the private folder.
@@ -90,6 +92,8 @@ type Result struct {
 	// Guards are what was in force, for people.
 	Guards []string
 	Took   time.Duration
+
+	missing []string // see [Guards]
 }
 
 // Folder is the private folder inside a private root.
@@ -106,10 +110,25 @@ func Run(ctx context.Context, c Command) (Result, error) {
 	return level.run(ctx, c)
 }
 
-// Guards are what is in force on this machine, for people.
-func Guards() ([]string, error) {
+// Guards are those that this machine gives, for people.
+type Guards struct {
+	Active  []string
+	Missing []string // of those that a machine can give
+}
+
+// Here are the guards of this machine. It is an error where no program can be run.
+func Here() (Guards, error) {
 	level, err := strongest()
-	return level.guards, err
+	return level.Guards, err
+}
+
+// refuse is an error where a guard is missing.
+func (g Guards) refuse() error {
+	if len(g.Missing) == 0 {
+		return nil
+	}
+	const text = "spec.sandbox is required, and this machine does not give these guards: %s: swell doctor says what to do"
+	return fmt.Errorf(text, strings.Join(g.Missing, ", "))
 }
 
 // run is [Run] at a level.
@@ -158,6 +177,11 @@ const stageName = "swell-sandbox"
 
 // start starts this binary as the stage of a program.
 func (l level) start(s stage) (*process, error) {
+	if s.Required {
+		if err := l.refuse(); err != nil {
+			return nil, err
+		}
+	}
 	self, err := selfPath()
 	if err != nil {
 		return nil, err
@@ -218,8 +242,8 @@ func closeAll(files []*os.File) {
 // said is what the stage reports before it becomes the program, and once more when it
 // cannot.
 type said struct {
-	Guards []string
-	Error  string
+	Guards, Missing []string
+	Error           string
 }
 
 // wait waits for the end of the program, and holds it to the limits.
@@ -251,7 +275,7 @@ func (p *process) wait(ctx context.Context, s stage) (Result, error) {
 	}
 	r.Output, r.Took = <-read, time.Since(begun)
 	told, bad := p.told()
-	if r.Guards = told.Guards; bad != nil && ctx.Err() == nil && r.Stopped == "" {
+	if r.Guards, r.missing = told.Guards, told.Missing; bad != nil && ctx.Err() == nil && r.Stopped == "" {
 		return r, bad
 	}
 	if ctx.Err() != nil {

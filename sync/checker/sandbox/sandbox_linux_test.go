@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 
 	seccomp "github.com/elastic/go-seccomp-bpf"
 	"golang.org/x/sys/unix"
@@ -35,7 +36,7 @@ func TestMain(m *testing.M) {
 var roles = map[string]func(args []string) int{
 	"files": readFiles, "dial": dial, "fork": fork, "write": writeMuch, "print": printMuch, "sleep": sleepForEver,
 	"spin": spin, "eat": eat, "orphan": orphan, "environment": environment, "calls": calls,
-	"killed": killed, "withoutLandlock": withoutLandlock,
+	"killed": killed, "withoutLandlock": withoutLandlock, "mark": mark, "others": others, "hide": hide,
 	"exit": func(args []string) int { fmt.Println("my words"); code, _ := strconv.Atoi(args[0]); return code },
 }
 
@@ -197,6 +198,88 @@ func calls([]string) int {
 	return 0
 }
 
+// mark changes what Landlock lets the owner of a file change, without opening the file.
+func mark(names []string) int {
+	for _, name := range names {
+		for call, err := range map[string]error{
+			"chmod": unix.Chmod(name, 0o777), "chown": unix.Lchown(name, -1, os.Getgid()), "truncate": unix.Truncate(name, 0),
+			"utime": unix.Utimes(name, []unix.Timeval{{Sec: 1}, {Sec: 1}}), "xattr": unix.Setxattr(name, "user.swell", []byte("x"), 0),
+			"fchmodat2": unix.Fchmodat(unix.AT_FDCWD, name, 0o777, unix.AT_SYMLINK_NOFOLLOW),
+		} {
+			fmt.Printf("%s %s: %v\n", call, name, err)
+		}
+	}
+	return 0
+}
+
+// others changes another process, and then itself in the same ways.
+func others(args []string) int {
+	pid, _ := strconv.Atoi(args[0])
+	for _, id := range []int{pid, 0} {
+		limit := unix.Rlimit{Cur: 10, Max: 20}
+		const batch = 3 // SCHED_BATCH
+		_, _, scheduler := unix.Syscall(unix.SYS_SCHED_SETSCHEDULER, uintptr(id), batch, uintptr(unsafe.Pointer(new(int32))))
+		_, _, priority := unix.Syscall(unix.SYS_IOPRIO_SET, 1 /* a process */, uintptr(id), 2<<13|7 /* best effort, last */)
+		attributes := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: batch, Nice: 19}
+		_, _, wanted := unix.Syscall(unix.SYS_SCHED_SETATTR, uintptr(id), uintptr(unsafe.Pointer(&attributes)), 0)
+		var every unix.CPUSet
+		_ = unix.SchedGetaffinity(0, &every)
+		for call, err := range map[string]error{
+			"prlimit": unix.Prlimit(id, unix.RLIMIT_NOFILE, &limit, nil), "nice": unix.Setpriority(unix.PRIO_PROCESS, id, 19),
+			"affinity": unix.SchedSetaffinity(id, &every), "scheduler": scheduler, "ioprio": priority, "attributes": wanted,
+		} {
+			if refused := errors.Is(err, unix.EPERM); refused != (id != 0) {
+				fmt.Printf("%s of %d: %v\n", call, id, err)
+			}
+		}
+	}
+	_, _, signal := unix.RawSyscall(unix.SYS_KILL, uintptr(pid), 0, 0)
+	fmt.Println("signal:", signal)
+	return 0
+}
+
+// hide takes memory that it has not in its address space: in files of memory, of System V, shared and taken out
+// again, or of children whose parent has ended.
+func hide(ways []string) int {
+	block := bytes.Repeat([]byte("x"), 5<<20)
+	switch ways[0] {
+	case "memfd":
+		for range 40 {
+			fd, err := unix.MemfdCreate("hidden", 0)
+			if err != nil {
+				fmt.Println("refused:", err)
+				return 1
+			}
+			_, _ = unix.Write(fd, block)
+		}
+	case "sysv":
+		if _, _, err := unix.Syscall(unix.SYS_SHMGET, unix.IPC_PRIVATE, 200<<20, unix.IPC_CREAT|0o600); err != 0 {
+			fmt.Println("refused:", err)
+			return 1
+		}
+	case "shared":
+		all, err := unix.Mmap(-1, 0, 200<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_ANON)
+		if err != nil {
+			fmt.Println(err)
+			return 1
+		}
+		for i := 0; i < len(all); i += len(block) {
+			copy(all[i:], block)
+			_ = unix.Madvise(all[i:i+len(block)], unix.MADV_DONTNEED) // it stays in the kernel's memory
+		}
+	case "orphans":
+		_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+		for range 4 {
+			_ = exec.Command("/proc/self/exe", "as", "hide", "parent").Run()
+		}
+	case "parent": // of an orphan
+		_ = exec.Command("/proc/self/exe", "as", "eat", "keep").Start()
+		return 0
+	}
+	time.Sleep(time.Minute)
+	return 0
+}
+
 // as is the command of a role.
 func as(t *testing.T, role string, args ...string) Command {
 	t.Helper()
@@ -216,7 +299,7 @@ func eachLevel(t *testing.T, test func(t *testing.T, l level)) {
 		t.Fatal(err)
 	}
 	if !l.privateRoot {
-		t.Errorf("this machine gives no namespaces: only %s are tested", l.guards)
+		t.Errorf("this machine gives no namespaces: only %s are tested", l.Active)
 	}
 	t.Run(l.name, func(t *testing.T) { t.Parallel(); test(t, l) })
 	t.Run("plain", func(t *testing.T) { t.Parallel(); test(t, levels[len(levels)-1]) })
@@ -256,8 +339,8 @@ func TestExitAndWords(t *testing.T) {
 }
 
 func TestReadsOnlyItsOwnFiles(t *testing.T) {
-	secret := filepath.Join(t.TempDir(), "secret")
-	if err := errors.Join(os.WriteFile(secret, []byte("secret"), 0o644), os.Chmod(filepath.Dir(secret), 0o755)); err != nil {
+	secret := filepath.Join(openFolder(t), "secret")
+	if err := os.WriteFile(secret, []byte("secret"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	eachLevel(t, func(t *testing.T, l level) {
@@ -278,6 +361,20 @@ func TestReadsOnlyItsOwnFiles(t *testing.T) {
 			t.Errorf("%d of %d files of others not read", got, want)
 		}
 	})
+}
+
+// openFolder is a folder that every user may enter, as [testing.T.TempDir] is not.
+func openFolder(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "swell-sandbox-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // a temporary folder
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 func TestReachesNoNetwork(t *testing.T) {
@@ -383,6 +480,85 @@ func TestMemoryIsBounded(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	})
+}
+
+// Memory that no process has in its address space is not to be had, or counts all the same.
+func TestHiddenMemoryIsBounded(t *testing.T) {
+	eachLevel(t, func(t *testing.T, l level) {
+		const refused = "refused: operation not permitted"
+		for way, want := range map[string]string{"memfd": refused, "sysv": refused, "shared": "", "orphans": ""} {
+			t.Run(way, func(t *testing.T) {
+				t.Parallel()
+				c := as(t, "hide", way)
+				c.Limits.Memory = 150 << 20
+				r := run(t, l, c)
+				if wants(t, r, want); want == "" && r.Stopped != "it took more than 150 MiB of memory" {
+					t.Errorf("%+v", r)
+				}
+			})
+		}
+	})
+}
+
+// Where the program has no root of its own, it is the user of the state, and Landlock says
+// nothing of modes, owners, times, attributes and lengths.
+func TestMarksNoFileOfOthers(t *testing.T) {
+	state := filepath.Join(openFolder(t), "state.db")
+	if err := os.WriteFile(state, []byte("state"), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if os.Geteuid() == 0 { // that user is nobody
+		if err := os.Chown(state, nobody, nobody); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before, err := os.Stat(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Run("levels", func(t *testing.T) {
+		eachLevel(t, func(t *testing.T, l level) { run(t, l, as(t, "mark", state)) })
+	})
+	after, err := os.Stat(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after.Mode() != before.Mode() || after.Size() != before.Size() || !after.ModTime().Equal(before.ModTime()) {
+		t.Errorf("%v %d %v, want %v %d %v", after.Mode(), after.Size(), after.ModTime(), before.Mode(), before.Size(), before.ModTime())
+	}
+	if _, err := unix.Getxattr(state, "user.swell", nil); err == nil {
+		t.Error("it has an attribute")
+	}
+}
+
+// Where the program sees other processes, it is the user of some of them.
+func TestChangesNoOtherProcess(t *testing.T) {
+	sleeper := exec.Command("/bin/sleep", "600")
+	if os.Geteuid() == 0 {
+		sleeper.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	}
+	if err := sleeper.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = sleeper.Process.Kill(), sleeper.Wait() })
+	r := run(t, levels[len(levels)-1], as(t, "others", strconv.Itoa(sleeper.Process.Pid)))
+	if got, want := string(r.Output), "signal: operation not permitted\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// What a machine does not give is named, and refused where all is required.
+func TestRequired(t *testing.T) {
+	weakest := levels[len(levels)-1]
+	var err error
+	if weakest.Guards, err = weakest.probe(); err != nil {
+		t.Fatal(err)
+	}
+	_, err = weakest.run(t.Context(), Command{Program: "/bin/true", Required: true, Limits: Limits{Wall: 5 * time.Minute}})
+	const want = "does not give these guards: process namespace, network namespace, private root"
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %q", err, want)
+	}
 }
 
 // gone fails while a process is there that has the name of the test as an argument. A

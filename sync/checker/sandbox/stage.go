@@ -69,8 +69,8 @@ func prepare() (begun, error) {
 	if err := json.NewDecoder(os.Stdin).Decode(&s); err != nil {
 		return begun{}, fmt.Errorf("read the command: %w", err)
 	}
-	guards, err := s.guard()
-	told := begun{said: said{Guards: guards}}
+	guards, missing, err := s.guard()
+	told := begun{said: said{Guards: guards, Missing: missing}}
 	if err != nil || s.Probe {
 		return told, err
 	}
