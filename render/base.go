@@ -32,7 +32,11 @@ func (c *Compiler) rulesOf(r *config.Repository) rules {
 		before = c.world.rules
 	}
 	made := rules{base: c.Base, treatments: c.checksOf(r)}
-	made.checks = newChecks(made.treatments, c.checkersOf(r), c.Checkers, c.released)
+	var known []sourcedChecker
+	if before.checks != nil {
+		known = before.checks.all
+	}
+	made.checks = newChecks(made.treatments, c.checkersOf(r, known), c.Checkers, c.released)
 	if c.released {
 		return made
 	}
@@ -74,17 +78,17 @@ type sourcedChecker struct {
 }
 
 // checkersOf are the Checkers of a repository, and those of the base that it does not
-// have in the same words, or with the same schema.
-func (c *Compiler) checkersOf(r *config.Repository) (list []sourcedChecker) {
+// have in the same words, or with the same schema. known are those of the commit before.
+func (c *Compiler) checkersOf(r *config.Repository, known []sourcedChecker) (list []sourcedChecker) {
 	for _, each := range r.Checkers {
-		list = append(list, sourcedChecker{Checker: each, schema: readSchema(r.Tree, each)})
+		list = append(list, sourcedChecker{Checker: each, schema: readSchema(r.Tree, each, known)})
 	}
 	if c.Base == nil {
 		return list
 	}
 	own := list
 	for _, each := range c.Base.Checkers {
-		schema := readSchema(c.Base.Tree, each)
+		schema := readSchema(c.Base.Tree, each, known)
 		same := func(o sourcedChecker) bool { return o.Same(each) && o.schema.at() == schema.at() }
 		if !slices.ContainsFunc(own, same) {
 			list = append(list, sourcedChecker{each, schema, true})

@@ -135,6 +135,9 @@ func (c *Compiler) snapshot(commit config.Commit, tree config.Tree, past config.
 	s.Problems = append(s.Problems, c.checkFacts(repository)...)
 	rules := c.rulesOf(repository)
 	s.Problems = append(s.Problems, rules.policies.problems...)
+	if !c.released {
+		s.Problems = append(s.Problems, rules.checks.problems()...)
+	}
 	s.Held = len(s.Problems) > 0
 	if s.Held {
 		// Nothing may be written from it anyway, and rendering against a
