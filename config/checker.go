@@ -32,6 +32,11 @@ func (c *Checker) Idle(item int, field, why, hint string) IdleReference {
 	return IdleAt(c.doc, document.CodeReference, hint, why, "spec", "from", item, field)
 }
 
+// SchemaProblem is one of the schema that the Checker names.
+func (c *Checker) SchemaProblem(format string, args ...any) document.Problem {
+	return c.doc.Problem(document.Lookup(document.Lookup(c.doc.Node, "spec"), "schema"), document.CodeReference, "spec.schema: "+format, args...)
+}
+
 // CheckedTexts are texts in the objects of one kind.
 type CheckedTexts struct {
 	// Group and Kind of the objects: of Kubernetes, of a custom resource, or an easy

@@ -281,7 +281,12 @@ const DefaultStaleFacts = 7 * 24 * time.Hour
 // StaleFacts are notes on facts that are older than the Repository says, at that time.
 func (r *Repository) StaleFacts(now time.Time) (notes document.Problems) {
 	for _, f := range r.Facts {
-		if age := now.Sub(f.Pulled); age > r.Checks.StaleFacts {
+		age := now.Sub(f.Pulled)
+		switch {
+		case f.Pulled.IsZero():
+			notes = append(notes, document.Problem{Position: f.Position, Code: document.CodeFleet,
+				Message: fmt.Sprintf("facts of cluster %s do not say in spec.pulled how old they are: swell facts pull %s", f.Cluster, f.Cluster)})
+		case age > r.Checks.StaleFacts:
 			notes = append(notes, document.Problem{Position: f.Position, Code: document.CodeFleet,
 				Message: fmt.Sprintf("facts of cluster %s are %s old: swell facts pull %s", f.Cluster, days(age), f.Cluster)})
 		}

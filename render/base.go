@@ -41,7 +41,11 @@ func (c *Compiler) rulesOf(r, base *config.Repository) rules {
 		before = c.world.rules
 	}
 	made := rules{base: base, treatments: c.checksOf(r, base)}
-	made.checks = newChecks(made.treatments, checkersOf(r, base), c.Checkers, c.released)
+	var known []sourcedChecker
+	if before.checks != nil {
+		known = before.checks.all
+	}
+	made.checks = newChecks(made.treatments, checkersOf(r, base, known), c.Checkers, c.released)
 	if c.released {
 		return made
 	}
@@ -91,17 +95,17 @@ type sourcedChecker struct {
 }
 
 // checkersOf are the Checkers of a repository, and those of the base that it does not
-// have in the same words, or with the same schema.
-func checkersOf(r, base *config.Repository) (list []sourcedChecker) {
+// have in the same words, or with the same schema. known are those of the commit before.
+func checkersOf(r, base *config.Repository, known []sourcedChecker) (list []sourcedChecker) {
 	for _, each := range r.Checkers {
-		list = append(list, sourcedChecker{Checker: each, schema: readSchema(r.Tree, each)})
+		list = append(list, sourcedChecker{Checker: each, schema: readSchema(r.Tree, each, known)})
 	}
 	if base == nil {
 		return list
 	}
 	own := list
 	for _, each := range base.Checkers {
-		schema := readSchema(base.Tree, each)
+		schema := readSchema(base.Tree, each, known)
 		same := func(o sourcedChecker) bool { return o.Same(each) && o.schema.at() == schema.at() }
 		if !slices.ContainsFunc(own, same) {
 			list = append(list, sourcedChecker{each, schema, true})

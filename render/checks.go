@@ -6,7 +6,9 @@ package render
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"runtime"
 	"slices"
@@ -40,6 +42,7 @@ type checks struct {
 	skip bool     // what cannot be run is skipped
 	// released has nothing refused, see [NewCommit].
 	released bool
+	all      []sourcedChecker
 	byKind   map[string][]check
 	hashes   sync.Map // by kind
 }
@@ -54,23 +57,55 @@ type check struct {
 // schemaFile is a JSON Schema of a monorepo.
 type schemaFile struct {
 	address string // changes whenever the content does
-	judge   func(text string) checker.Verdict
+	schema  *checker.Schema
+	broken  *checker.Finding // why there is no schema; nil where there is one
+	missing bool             // there is no such file, which is told where the fleet is read
+}
+
+// judge judges a text; a broken schema refuses all of them.
+func (s *schemaFile) judge(text string) checker.Verdict {
+	if s.broken != nil {
+		return checker.Verdict{Findings: []checker.Finding{{Text: s.broken.Text, Retry: s.broken.Retry}}}
+	}
+	return s.schema.Judge(text)
 }
 
 // readSchema reads the schema that a Checker names from the tree that the Checker is from.
-// One that cannot be read refuses all texts.
-func readSchema(tree config.Tree, c *config.Checker) *schemaFile {
+// One of known that has the same content is taken as it is.
+func readSchema(tree config.Tree, c *config.Checker, known []sourcedChecker) *schemaFile {
 	if c.Program != config.SchemaProgram {
 		return nil
 	}
 	content, err := tree.ReadFile(c.Schema)
 	if err != nil {
 		p := document.FileProblem(c.Schema, err)
-		verdict := checker.Verdict{Findings: []checker.Finding{{Text: fmt.Sprintf("schema %s: %s", c.Schema, p.Message), Retry: p.Retry}}}
-		return &schemaFile{"unread: " + p.Message, func(string) checker.Verdict { return verdict }}
+		return &schemaFile{address: "unread: " + p.Message, missing: errors.Is(err, fs.ErrNotExist), broken: &checker.Finding{Text: p.Message, Retry: p.Retry}}
 	}
 	sum := sha256.Sum256(content)
-	return &schemaFile{hex.EncodeToString(sum[:]), checker.BySchema(string(content))}
+	s := &schemaFile{address: hex.EncodeToString(sum[:])}
+	for _, other := range known {
+		if other.schema.at() == s.address {
+			return other.schema
+		}
+	}
+	if s.schema, s.broken = checker.NewSchema(string(content)); s.broken != nil {
+		s.broken.Text = "the schema does not compile: " + s.broken.Text
+	}
+	return s
+}
+
+// problems are those of the schemas of the commit's own Checkers.
+func (c *checks) problems() (problems document.Problems) {
+	for _, each := range c.all {
+		if each.base || each.schema == nil || each.schema.broken == nil || each.schema.missing {
+			continue
+		}
+		p := each.SchemaProblem("%q: %s", each.Schema, each.schema.broken.Text)
+		p.Via = []document.Position{{File: each.Schema, Line: each.schema.broken.Line, Column: each.schema.broken.Column}}
+		p.Retry = each.schema.broken.Retry
+		problems = append(problems, p)
+	}
+	return problems
 }
 
 // at is the schema's address; empty where there is none.
@@ -82,7 +117,7 @@ func (s *schemaFile) at() string {
 }
 
 func newChecks(policy config.Checks, checkers []sourcedChecker, run Checkers, released bool) *checks {
-	c := &checks{run: run, released: released, skip: policy.SkipMissing, byKind: map[string][]check{}}
+	c := &checks{run: run, released: released, skip: policy.SkipMissing, all: checkers, byKind: map[string][]check{}}
 	for _, each := range checkers {
 		for i := range each.From {
 			texts := &each.From[i]

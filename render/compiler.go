@@ -139,6 +139,9 @@ func (c *Compiler) snapshot(commit config.Commit, tree config.Tree, past config.
 	mistypedNames, goneNames := config.JudgeIdle(rules.policies.idle, past.Taken)
 	gone = append(gone, goneNames...)
 	s.Problems = slices.Concat(s.Problems, mistypedNames, rules.policies.problems)
+	if !c.released {
+		s.Problems = append(s.Problems, rules.checks.problems()...)
+	}
 	s.Held = len(s.Problems) > 0
 	if s.Held {
 		// Nothing may be written from it anyway, and rendering against a

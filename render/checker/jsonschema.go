@@ -6,10 +6,10 @@ package checker
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"golang.org/x/text/language"
@@ -20,41 +20,99 @@ import (
 	"github.com/swell-sh/swell/config/document"
 )
 
-// BySchema judges texts in JSON or YAML by a JSON Schema, itself in either. The schema may
-// refer to itself only. It is compiled when the first text is judged, and refuses all of
-// them when it does not compile.
-func BySchema(schema string) func(text string) Verdict {
-	compiled := sync.OnceValues(func() (*jsonschema.Schema, error) { return compileSchema(schema) })
-	return func(text string) Verdict {
-		by, err := compiled()
-		if err != nil {
-			return refusal("the schema does not compile: ", err)
-		}
-		return judgeBySchema(by, text)
-	}
-}
+// Schema is a JSON Schema, in JSON or YAML. It may refer to itself only.
+type Schema struct{ compiled *jsonschema.Schema }
 
-func refusal(what string, err error) Verdict {
-	return Verdict{Findings: []Finding{{Text: what + document.Printable(err.Error())}}}
-}
-
-func judgeBySchema(by *jsonschema.Schema, text string) Verdict {
+// NewSchema compiles a schema. finding is why it cannot be; nil when it can.
+func NewSchema(text string) (schema *Schema, finding *Finding) {
 	value, err := readJSON(text)
 	if err != nil {
-		return refusal("", err)
+		return nil, unread(err)
+	}
+	c := jsonschema.NewCompiler()
+	c.UseLoader(noOthers{})
+	if err := c.AddResource(schemaName, value); err != nil {
+		return nil, &Finding{Text: oneLine(err)}
+	}
+	compiled, err := c.Compile(schemaName)
+	var invalid *jsonschema.SchemaValidationError
+	var cause *jsonschema.ValidationError
+	switch {
+	case err == nil:
+		return &Schema{compiled}, nil
+	case errors.As(err, &invalid) && errors.As(invalid.Err, &cause):
+		return nil, &findings(cause, text)[0]
+	}
+	return nil, &Finding{Text: oneLine(err)}
+}
+
+// schemaName is what the library calls a schema. It stands in no message.
+const schemaName = "file:///schema.json"
+
+// oneLine is an error of a library in one line, without the name that it has for the schema.
+func oneLine(err error) string {
+	var lines []string
+	for line := range strings.Lines(err.Error()) {
+		lines = append(lines, strings.TrimSpace(line))
+	}
+	return ownWords(strings.ReplaceAll(strings.Join(lines, "; "), ":; ", ": "))
+}
+
+// ownWords is a text of the library without its name for the schema.
+func ownWords(text string) string {
+	return document.Printable(strings.ReplaceAll(text, schemaName, ""))
+}
+
+// Judge judges a text in JSON or YAML, each document of it.
+func (s *Schema) Judge(text string) (verdict Verdict) {
+	for _, part := range documents(text) {
+		for _, f := range s.judge(part.text) {
+			if f.Line > 0 {
+				f.Line += part.before
+			}
+			if len(verdict.Findings) < maxSchemaFindings {
+				verdict.Findings = append(verdict.Findings, f)
+			}
+		}
+	}
+	return verdict
+}
+
+// judge judges one document.
+func (s *Schema) judge(text string) []Finding {
+	value, err := readJSON(text)
+	if err != nil {
+		return []Finding{*unread(err)}
 	}
 	var invalid *jsonschema.ValidationError
-	switch err := by.Validate(value); {
+	switch err := s.compiled.Validate(value); {
 	case err == nil:
-		return Verdict{}
+		return nil
 	case !errors.As(err, &invalid):
-		return refusal("cannot be judged by the schema: ", err)
+		return []Finding{{Text: "cannot be judged by the schema: " + oneLine(err)}}
 	}
+	return findings(invalid, text)
+}
+
+// unread is a mistake in JSON or YAML.
+func unread(err error) *Finding {
+	f := &Finding{Text: strings.TrimPrefix(strings.TrimPrefix(oneLine(err), "yaml: "), "unmarshal errors: ")}
+	if named := lineNamed.FindStringSubmatch(f.Text); named != nil {
+		f.Text = strings.TrimPrefix(f.Text, named[0])
+		f.Line, _ = strconv.Atoi(named[1]) // digits
+	}
+	return f
+}
+
+// lineNamed is how the reader of YAML names the line of a mistake.
+var lineNamed = regexp.MustCompile(`^line (\d+): `)
+
+// findings are what is wrong with a document, at least one, by their lines.
+func findings(invalid *jsonschema.ValidationError, text string) (found []Finding) {
 	var node kyaml.Node
 	_ = kyaml.Unmarshal([]byte(text), &node) // it was read a moment ago
-	var found []Finding
 	eachCause(invalid, func(e *jsonschema.ValidationError) {
-		f := Finding{Text: document.Printable(strings.TrimPrefix(strings.Join(e.InstanceLocation, ".")+": "+e.ErrorKind.LocalizedString(message.NewPrinter(language.English)), ": "))}
+		f := Finding{Text: ownWords(strings.TrimPrefix(strings.Join(e.InstanceLocation, ".")+": "+e.ErrorKind.LocalizedString(message.NewPrinter(language.English)), ": "))}
 		if at := instance(&node, e.InstanceLocation); at != nil {
 			f.Line, f.Column = at.Line, at.Column
 		}
@@ -62,24 +120,46 @@ func judgeBySchema(by *jsonschema.Schema, text string) Verdict {
 			found = append(found, f)
 		}
 	})
-	slices.SortFunc(found, func(a, b Finding) int { return a.Line - b.Line })
-	return Verdict{Findings: found}
+	slices.SortStableFunc(found, func(a, b Finding) int { return a.Line - b.Line })
+	return found
 }
 
 const maxSchemaFindings = 20
 
-func compileSchema(text string) (*jsonschema.Schema, error) {
-	value, err := readJSON(text)
-	if err != nil {
-		return nil, err
+// part is a document of a text, and how many lines stand before it.
+type part struct {
+	text   string
+	before int
+}
+
+// documents are those of a text, which three dashes divide: at least one. One without any
+// content is left out.
+func documents(text string) (parts []part) {
+	var lines []string
+	before, n, filled, marked := 0, 0, false, false
+	end := func() {
+		if filled {
+			parts = append(parts, part{strings.Join(lines, ""), before})
+		}
+		if filled || marked {
+			lines, before = nil, n
+		}
+		filled, marked = false, false
 	}
-	const name = "file:///schema.json"
-	c := jsonschema.NewCompiler()
-	c.UseLoader(noOthers{})
-	if err := c.AddResource(name, value); err != nil {
-		return nil, err
+	for line := range strings.Lines(text) {
+		if rest, ok := strings.CutPrefix(line, "---"); ok && strings.TrimSpace(rest[:min(len(rest), 1)]) == "" {
+			end()
+			marked, filled = true, strings.TrimSpace(rest) != "" && !strings.HasPrefix(strings.TrimSpace(rest), "#")
+		} else if line = strings.TrimRight(line, "\r\n") + "\n"; strings.TrimSpace(line) != "" && !strings.ContainsAny(line[:1], "#%") {
+			filled = true
+		}
+		lines = append(lines, line)
+		n++
 	}
-	return c.Compile(name)
+	if end(); len(parts) == 0 {
+		return []part{{text, 0}}
+	}
+	return parts
 }
 
 // noOthers refuses schemas that stand elsewhere.

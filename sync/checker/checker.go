@@ -229,6 +229,9 @@ func (p *program) verdict(request checker.Request, result sandbox.Result) checke
 	if found := said(result, request, p.recipe); len(found) > 0 {
 		return checker.Verdict{Findings: found}
 	}
+	if result.Signal != "" {
+		return checker.Verdict{Findings: []checker.Finding{{Text: "ended without words by " + result.Signal}}}
+	}
 	return checker.Verdict{Findings: []checker.Finding{{Text: fmt.Sprintf("refused with exit code %d and no words", result.Exit)}}}
 }
 

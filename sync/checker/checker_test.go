@@ -176,6 +176,15 @@ func TestStopped(t *testing.T) {
 	}
 }
 
+// TestEndedBySignal: a program that crashed was "exit code -1 and no words".
+func TestEndedBySignal(t *testing.T) {
+	p := &program{recipe: &Recipe{}}
+	v := p.verdict(about("mine", "a", "text"), sandbox.Result{Exit: -1, Signal: "signal 11 (segmentation fault)"})
+	if want := "ended without words by signal 11 (segmentation fault)"; len(v.Findings) != 1 || v.Findings[0].Text != want || v.Retry() {
+		t.Errorf("%+v", v)
+	}
+}
+
 // TestNameIsNoFlag: a text is judged by its content, although its name looks like a flag
 // with which the program does something else.
 func TestNameIsNoFlag(t *testing.T) {

@@ -81,6 +81,9 @@ type Result struct {
 	Output []byte
 	// Exit is the exit code; -1 when the program was ended by a signal.
 	Exit int
+	// Signal says how the program ended where a signal ended it that nobody sent from
+	// outside: it crashed, or met a limit of the system. Empty otherwise.
+	Signal string
 	// Stopped says why the program was ended from outside; empty when it ended by
 	// itself.
 	Stopped string
@@ -317,7 +320,11 @@ func (r *Result) judge(err error, state *os.ProcessState, limits Limits) error {
 	}
 	r.Exit = state.ExitCode()
 	status, ok := state.Sys().(syscall.WaitStatus)
-	if r.Stopped != "" || !ok || status.Signal() != syscall.SIGKILL {
+	if r.Stopped != "" || !ok || !status.Signaled() {
+		return nil
+	}
+	if status.Signal() != syscall.SIGKILL {
+		r.Signal = endedBy(status.Signal(), limits)
 		return nil
 	}
 	// The limit of CPU counts whole ticks, also where others ran in one of them.
@@ -327,6 +334,22 @@ func (r *Result) judge(err error, state *os.ProcessState, limits Limits) error {
 		r.Stopped, r.Hasty = "something on this machine killed it, as a kernel does that is short of memory", true
 	}
 	return nil
+}
+
+// endedBy says what a signal tells of how a program ended.
+func endedBy(signal syscall.Signal, limits Limits) string {
+	why := ""
+	switch signal {
+	case syscall.SIGXCPU:
+		why = fmt.Sprintf(": it took more than %s of CPU", limits.CPU)
+	case syscall.SIGXFSZ:
+		why = fmt.Sprintf(": it wrote a file of more than %d MiB", limits.FileSize>>20)
+	case syscall.SIGSYS:
+		why = ": it asked the system for what the sandbox does not allow"
+	case syscall.SIGABRT, syscall.SIGSEGV, syscall.SIGBUS:
+		why = fmt.Sprintf(": it crashed, as a program may that gets no more memory than %d MiB", limits.Memory>>20)
+	}
+	return fmt.Sprintf("signal %d (%s)%s", int(signal), signal, why)
 }
 
 // readBounded reads to the end, or up to a limit, which it tells.

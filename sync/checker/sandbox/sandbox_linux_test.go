@@ -696,3 +696,22 @@ func TestNoVerdict(t *testing.T) {
 		t.Errorf("%q hasty: %v", r.Stopped, r.Hasty)
 	}
 }
+
+// TestSignals: how a program ended that a signal ended is told with the signal, and the limit
+// that it may have met.
+func TestSignals(t *testing.T) {
+	for signal, want := range map[string]string{
+		"SEGV": "signal 11 (segmentation fault): it crashed, as a program may that gets no more memory than 5 MiB",
+		"XCPU": "signal 24 (CPU time limit exceeded): it took more than 3s of CPU",
+		"XFSZ": "signal 25 (file size limit exceeded): it wrote a file of more than 7 MiB",
+		"SYS":  "signal 31 (bad system call): it asked the system for what the sandbox does not allow",
+		"USR1": "signal 10 (user defined signal 1)",
+	} {
+		cmd := exec.Command("sh", "-c", "ulimit -c 0; kill -"+signal+" $$")
+		err := cmd.Run()
+		var r Result
+		if err := r.judge(err, cmd.ProcessState, Limits{CPU: 3 * time.Second, Memory: 5 << 20, FileSize: 7 << 20}); err != nil || r.Signal != want || r.Stopped != "" {
+			t.Errorf("%s: %q, %v", signal, r.Signal, err)
+		}
+	}
+}
