@@ -213,7 +213,7 @@ func TestDeletionLimit(t *testing.T) {
 }
 
 func TestDidYouMean(t *testing.T) {
-	known := []string{"replicas", "image", "port", "resources", "config"}
+	known := []string{"replicas", "image", "port", "resources", "config", "image"}
 	for got, want := range map[string]string{
 		"replicsa":  `, did you mean "replicas"?`,
 		"Replicas":  `, did you mean "replicas"?`,

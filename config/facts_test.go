@@ -66,9 +66,12 @@ func TestStaleFacts(t *testing.T) {
 	now := time.Date(2026, 2, 10, 12, 0, 0, 0, time.UTC)
 	r := &Repository{Checks: Checks{StaleFacts: DefaultStaleFacts}, Facts: map[string]*Facts{
 		"new": {Cluster: "new", Pulled: now.Add(-7 * 24 * time.Hour)}, "old": {Cluster: "old", Pulled: now.Add(-8 * 24 * time.Hour)},
+		"undated": {Cluster: "undated"},
 	}}
 	notes := r.StaleFacts(now)
-	if len(notes) != 1 || notes[0].Message != "facts of cluster old are 8 days old: swell facts pull old" {
+	want := ": facts of cluster old are 8 days old: swell facts pull old\n" +
+		": facts of cluster undated do not say in spec.pulled how old they are: swell facts pull undated"
+	if notes.String() != want {
 		t.Errorf("got %v", notes)
 	}
 }

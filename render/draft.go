@@ -227,6 +227,12 @@ func (d *draft) what() string {
 	if d.readsTenant != nil && d.readsTenant([]any{"metadata", "name"}) {
 		return document.Shorten(kindName) // its name is no good
 	}
+	if kindName == "" {
+		kindName = "object"
+	}
+	if name == "" {
+		return document.Shorten(kindName) + " without a name"
+	}
 	return document.Shorten(kindName) + "/" + document.Shorten(name)
 }
 
@@ -234,6 +240,10 @@ func (d *draft) what() string {
 func (d *draft) seal() *object.Object {
 	apiVersion, _ := d.object["apiVersion"].(string)
 	kindName, _ := d.object["kind"].(string)
+	if apiVersion == "" || kindName == "" {
+		d.problem(document.CodeDocument, nil, "want an apiVersion and a kind, got %q and %q", document.Shorten(apiVersion), document.Shorten(kindName))
+		return nil
+	}
 	hard := d.hard.Kind(apiVersion, kindName)
 	if hard == nil {
 		if hard = d.unknown(apiVersion, kindName); hard == nil {

@@ -85,6 +85,8 @@ func (c *ruleCheck) text(v *protovalidate.Violation, path []step) string {
 	switch {
 	case own && secret && !c.rules.texts[v.Proto.GetMessage()], text == "":
 		return fmt.Sprintf("rule %q is broken", Shorten(oneLine(v.Proto.GetRuleId())))
+	case value == nil && isScalarRule(v.Proto.GetRule().GetElements()):
+		return text + ": the field is missing; write it, or let the .proto say `optional`, which lets it be left out"
 	case own, secret, value == nil, v.Proto.GetRuleId() == "required":
 		return text
 	case v.Proto.GetForKey():
@@ -93,6 +95,12 @@ func (c *ruleCheck) text(v *protovalidate.Violation, path []step) string {
 		return text + ", got " + describe(value)
 	}
 	return text
+}
+
+// isScalarRule says whether a rule is about a text or a number. Without presence in the .proto,
+// one that is missing is judged as empty.
+func isScalarRule(rule []*validate.FieldPathElement) bool {
+	return len(rule) > 1 && slices.Contains([]string{"string", "bytes", "int32", "int64", "uint32", "uint64", "float", "double"}, rule[0].GetFieldName())
 }
 
 // isFloatRule says whether a rule compares numbers of 32 bits.

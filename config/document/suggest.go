@@ -31,7 +31,7 @@ func DidYouMean(got string, known []string) string {
 	if len(known) == 0 || len(known) > few {
 		return ""
 	}
-	sorted := slices.Sorted(slices.Values(known))
+	sorted := slices.Compact(slices.Sorted(slices.Values(known)))
 	for i := range sorted {
 		sorted[i] = Shorten(sorted[i])
 	}

@@ -200,7 +200,7 @@ const maxReason = 1000
 func (o *Order) Check(now time.Time) error {
 	switch {
 	case !slices.Contains(Verbs, o.Verb):
-		return fmt.Errorf("verb %q: want one of %v", o.Verb, Verbs)
+		return fmt.Errorf("verb %q: want one of %s", o.Verb, names(Verbs))
 	case !utf8.ValidString(o.Reason):
 		return errors.New("reason: want UTF-8")
 	case strings.ContainsFunc(o.Reason, func(r rune) bool { return !unicode.IsPrint(r) }):
@@ -266,4 +266,13 @@ func (s Standing) Holds(verb Verb, at config.Place, now time.Time) *Order {
 		}
 	}
 	return nil
+}
+
+// names are verbs as people write them.
+func names(verbs []Verb) string {
+	var list []string
+	for _, v := range verbs {
+		list = append(list, string(v))
+	}
+	return strings.Join(list, ", ")
 }

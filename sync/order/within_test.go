@@ -3,7 +3,11 @@
 
 package order
 
-import "testing"
+import (
+	"strings"
+	"testing"
+	"time"
+)
 
 func TestMeets(t *testing.T) {
 	for _, c := range []struct {
@@ -91,5 +95,13 @@ func TestHasCluster(t *testing.T) {
 		if got := c.scope.HasCluster("sas-1"); got != c.want {
 			t.Errorf("%q: got %t, want %t", c.scope.Text(), got, c.want)
 		}
+	}
+}
+
+// TestUnknownVerb: the verbs that there are stood in the message as Go prints a list.
+func TestUnknownVerb(t *testing.T) {
+	err := (&Order{Verb: "pouse"}).Check(time.Now())
+	if err == nil || !strings.HasPrefix(err.Error(), `verb "pouse": want one of pause, `) {
+		t.Errorf("got %v", err)
 	}
 }
