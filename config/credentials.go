@@ -81,17 +81,19 @@ func namesSecret(key string) bool {
 			return false
 		}
 	}
-	return !strings.HasPrefix(key, "existing") && slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(key, word) })
+	return !strings.HasPrefix(key, "existing") &&
+		slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(key, word) })
 }
 
-var secretWords = []string{"password", "passwd", "passphrase", "pwd", "secret", "token", "apikey", "privatekey", "accesskey", "credential", "signature", "dsn"}
+var secretWords = []string{"password", "passwd", "passphrase", "pwd", "secret", "token", "apikey", "privatekey", "accesskey",
+	"credential", "signature", "dsn"}
 
 // addCredentials adds the credentials in a text.
 func (r *Redactor) addCredentials(text string) {
 	for _, found := range credentials(text) {
 		r.Add(found)
-		if plain, err := url.PathUnescape(found); err == nil {
-			r.Add(plain)
+		if decoded, err := url.PathUnescape(found); err == nil {
+			r.Add(decoded)
 		}
 	}
 }
@@ -115,17 +117,17 @@ func (r *Redactor) AddLogin(user, password string) {
 // AddURL adds the credentials in the address of a server, and all values of its query.
 func (r *Redactor) AddURL(address string) {
 	r.addCredentials(address)
-	at, err := url.Parse(address)
+	parsed, err := url.Parse(address)
 	if err != nil {
 		return
 	}
-	password, _ := at.User.Password()
-	r.AddLogin(at.User.Username(), password)
-	for part := range strings.SplitSeq(at.RawQuery, "&") {
+	password, _ := parsed.User.Password()
+	r.AddLogin(parsed.User.Username(), password)
+	for part := range strings.SplitSeq(parsed.RawQuery, "&") {
 		_, value, _ := strings.Cut(part, "=")
 		r.Add(value) // it may come back escaped twice
-		if plain, err := url.QueryUnescape(value); err == nil {
-			r.Add(plain)
+		if decoded, err := url.QueryUnescape(value); err == nil {
+			r.Add(decoded)
 		}
 	}
 }

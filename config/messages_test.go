@@ -24,7 +24,9 @@ func TestMessagesAreCommonWords(t *testing.T) {
 	missing := map[string]string{}
 	for _, root := range []string{".", "../render"} {
 		err := filepath.WalkDir(root, func(name string, e fs.DirEntry, err error) error {
-			if err != nil || e.IsDir() || filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") || slices.Contains(unhidden, path.Base(filepath.Dir(name))) || slices.Contains(unhidden, path.Base(name)) {
+			if err != nil || e.IsDir() || filepath.Ext(name) != ".go" ||
+				strings.HasSuffix(name, "_test.go") ||
+				slices.Contains(unhidden, path.Base(filepath.Dir(name))) || slices.Contains(unhidden, path.Base(name)) {
 				return err
 			}
 			file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)

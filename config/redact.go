@@ -215,13 +215,14 @@ func (r *Redactor) Quotes(message string) bool {
 	return r.quotes(newSearch(message, quotedPart, r.words), lower(strings.Join(strings.Fields(message), " ")))
 }
 
-// QuotedIn are those of the texts that a value may show, common words and parts too.
+// QuotedIn are those of the texts that a value may show, common words too, and parts as long as
+// a redactor hides them.
 // The value is indexed once for all of them.
 func QuotedIn(value string, texts []string) (quoted []string) {
 	if len(texts) == 0 {
 		return nil
 	}
-	s, folded := newValueSearch(value, quotedPart), lower(strings.Join(strings.Fields(value), " "))
+	s, folded := newValueSearch(value, shownPart), lower(strings.Join(strings.Fields(value), " "))
 	for _, text := range texts {
 		var r Redactor
 		if r.Add(text); r.quotes(s, folded) {

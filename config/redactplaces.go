@@ -104,7 +104,7 @@ var secretFields = []string{"apiVersion", "kind", "metadata", "type", "immutable
 // UnknownInSecret says whether a key at the root of a Secret is no field of it, and not nearly one: it may
 // be a value in the wrong place.
 func UnknownInSecret(key string) bool {
-	return !slices.Contains(secretFields, key) && document.DidYouMean(key, secretFields) == ""
+	return !slices.ContainsFunc(secretFields, func(field string) bool { return key == field || document.IsNear(key, field) })
 }
 
 // addOwnKey adds a key that somebody made up, where it tells more than a word does: `user`

@@ -108,7 +108,7 @@ type hider struct {
 	keys    map[int]string // by line from 1: the line up to the end of its first key
 	secrets map[*yaml.Node]bool
 	ownKeys map[*yaml.Node]bool // keys that may be secrets themselves
-	found   bool // a secret
+	found   bool                // a secret
 	aliases bool
 }
 

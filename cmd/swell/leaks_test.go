@@ -122,9 +122,9 @@ func TestPlantedFields(t *testing.T) {
 		"-----BEGIN PRIVATE KEY-----\n" + token + token + "\n" + second + "==\n-----END PRIVATE KEY-----\n",
 	}
 	count := 0
-	look := func(what, text string) {
+	look := func(document, text string) {
 		if where := f.find(text); where != "" {
-			t.Errorf("%s: shows %s", what, where)
+			t.Errorf("%s: shows %s", document, where)
 		}
 	}
 	for _, m := range config.OwnDocuments() {

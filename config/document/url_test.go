@@ -26,3 +26,19 @@ func TestWebURL(t *testing.T) {
 		}
 	}
 }
+
+// TestWithoutUser: a URL that is refused for its password was shown with its query.
+func TestWithoutUser(t *testing.T) {
+	for text, want := range map[string]string{
+		"https://u:LEAK@host/path?token=LEAK": "...@host/path?...",
+		"https://host/path?token=LEAK@9":      "...@9",
+		"https://u:a?LEAK@host/path":          "...@host/path",
+		"https://u:a?LEAK@host/?token=LEAK":   "...@host/?...",
+		"https://host/path#token=LEAK":        "https://host/path#...",
+		"https://host/path":                   "https://host/path",
+	} {
+		if got := WithoutUser(text); got != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
+	}
+}
