@@ -16,7 +16,8 @@ func TestAProgramGetsTheText(t *testing.T) {
 	for command, want := range map[string]string{
 		`[lint, "${flie}"]`: missing, "[lint, -t]": missing, `[lint, "--in=${file}"]`: "", `[lint, "${dir}"]`: "", "[nginx]": "",
 	} {
-		text := "apiVersion: swell.sh/v1\nkind: CheckerPrograms\nmetadata: {name: mine}\nspec:\n  checkers:\n  - {name: mine, command: " + command + "}\n"
+		text := "apiVersion: swell.sh/v1\nkind: CheckerPrograms\nmetadata: {name: mine}\nspec:\n  checkers:\n  - {name: mine, command: " +
+			"" + command + "}\n"
 		if _, problems := config.ReadCheckerPrograms("mine.yaml", []byte(text)); problems.String() != want {
 			t.Errorf("%s: got %q, want %q", command, problems, want)
 		}

@@ -87,17 +87,22 @@ func TestRedactValue(t *testing.T) {
 		{"other signs", "magic tree photon studio", "magic-tree-photon-studio", document.Redacted},
 		{"a part with other signs", "magic tree photon studio", "x tree_photon y", "x " + document.Redacted + " y"},
 		{"one word of several", "magic tree photon studio", "a tree", "a tree"},
-		{"a part of a passphrase", "correct-admin-default-service-mongo-horse", "is admin-default-service-mongo", "is " + document.Redacted},
+		{"a part of a passphrase", "correct-admin-default-service-mongo-horse", "is admin-default-service-mongo", "is " +
+			document.Redacted},
 		{"signs alone", "-- -- -- --", "x -- -- -- -- y", "x " + document.Redacted + " y"},
 		{"groups", "source", "source.toolkit.fluxcd.io", "source.toolkit.fluxcd.io"},
-		{"a group's label that is long", "notification", "notification.toolkit.fluxcd.io/v1beta3", "notification.toolkit.fluxcd.io/v1beta3"},
-		{"fields in an expression", "values", "has(self.values) && size(self.values.name) > 0", "has(self.values) && size(self.values.name) > 0"},
+		{"a group's label that is long", "notification", "notification.toolkit.fluxcd.io/v1beta3",
+			"notification.toolkit.fluxcd.io/v1beta3"},
+		{"fields in an expression", "values", "has(self.values) && size(self.values.name) > 0",
+			"has(self.values) && size(self.values.name) > 0"},
 		{"the value itself", "values", "values", document.Redacted},
 		{"the end of a sentence", "source", "It is source. So what", "It is " + document.Redacted + ". So what"},
 		{"one word of prose", "the default port of this service", "has default values", "has default values"},
 		{"two words of prose", "the default port of this service", "has default port", "has " + document.Redacted},
-		{"what names an object", "default", map[string]any{"kind": "Default", "namespace": "default", "note": "default"}, map[string]any{"kind": "Default", "namespace": "default", "note": document.Redacted}},
-		{"a secret in what names an object", "h4nter2x7Zq", map[string]any{"name": "x-h4nter2x7Zq"}, map[string]any{"name": "x-" + document.Redacted}},
+		{"what names an object", "default", map[string]any{"kind": "Default", "namespace": "default", "note": "default"},
+			map[string]any{"kind": "Default", "namespace": "default", "note": document.Redacted}},
+		{"a secret in what names an object", "h4nter2x7Zq", map[string]any{"name": "x-h4nter2x7Zq"}, map[string]any{"name": "x-" +
+			document.Redacted}},
 		{"a key", "containers", map[string]any{"containers": "containers"}, map[string]any{"containers": document.Redacted}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -54,7 +54,8 @@ func (r *Redactor) KnowNames(root *yaml.Node, places []SecretPlace) {
 		hidden[p.Node] = true
 	}
 	metadata := document.Lookup(root, "metadata")
-	for _, n := range []*yaml.Node{document.Lookup(root, "apiVersion"), document.Lookup(root, "kind"), document.Lookup(metadata, "name"), document.Lookup(metadata, "namespace")} {
+	for _, n := range []*yaml.Node{document.Lookup(root, "apiVersion"), document.Lookup(root, "kind"), document.Lookup(metadata,
+		"name"), document.Lookup(metadata, "namespace")} {
 		r.knowName(textOf(n))
 	}
 	var walk func(n *yaml.Node)

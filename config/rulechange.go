@@ -42,16 +42,16 @@ func RuleChanges(base, head *Repository) (changed []string) {
 		}
 	}
 	for name := range maps.Keys(merged(base.Rollouts, head.Rollouts)) {
-		was, is := base.Rollouts[name], head.Rollouts[name]
-		if !was.same(is) {
-			changed = append(changed, "Rollout "+name+looserText(is != nil && is.Stricter(was) != is))
+		before, now := base.Rollouts[name], head.Rollouts[name]
+		if !before.same(now) {
+			changed = append(changed, "Rollout "+name+looserText(now != nil && now.Stricter(before) != now))
 		}
 	}
-	if was, is := base.Release.Budget, head.Release.Budget; !reflect.DeepEqual(was, is) {
-		changed = append(changed, "budget"+looserText(!reflect.DeepEqual(is.Stricter(was), is)))
+	if before, now := base.Release.Budget, head.Release.Budget; !reflect.DeepEqual(before, now) {
+		changed = append(changed, "budget"+looserText(!reflect.DeepEqual(now.Stricter(before), now)))
 	}
-	changed = append(changed, changedIn("Mask", base.Masks, head.Masks, (*Mask).said)...)
-	changed = append(changed, changedIn("Window", base.Windows, head.Windows, (*Window).said)...)
+	changed = append(changed, changedIn("Mask", base.Masks, head.Masks, (*Mask).content)...)
+	changed = append(changed, changedIn("Window", base.Windows, head.Windows, (*Window).content)...)
 	for name, differ := range map[string]bool{
 		"allowedChanges": !slices.EqualFunc(base.AllowedChanges, head.AllowedChanges, sameAllowed), "checks": base.Checks != head.Checks,
 		"HealthRules": !slices.EqualFunc(base.HealthRules, head.HealthRules, (*HealthRule).same),
@@ -74,16 +74,16 @@ func looserText(isLooser bool) string {
 	return ""
 }
 
-// changedIn are the documents of a kind that are not the same in two lists, by what each says.
-func changedIn[T any](kind string, base, head []T, said func(T) (name, text string)) (changed []string) {
+// changedIn are the documents of a kind that are not the same in two lists, by their contents.
+func changedIn[T any](kind string, base, head []T, contentOf func(T) (name, text string)) (changed []string) {
 	texts := map[string]string{}
 	for _, each := range base {
-		name, text := said(each)
+		name, text := contentOf(each)
 		texts[name] = text
 	}
 	for _, each := range head {
-		name, text := said(each)
-		if was, known := texts[name]; !known || was != text {
+		name, text := contentOf(each)
+		if before, known := texts[name]; !known || before != text {
 			changed = append(changed, kind+" "+name)
 		}
 		delete(texts, name)
@@ -94,11 +94,11 @@ func changedIn[T any](kind string, base, head []T, said func(T) (name, text stri
 	return changed
 }
 
-// said is the Mask's name, and all that it says.
-func (m *Mask) said() (name, text string) { return m.Name, fmt.Sprintf("%q %+v", m.Reason, m.Where) }
+// content is the Mask's name, and all that it says.
+func (m *Mask) content() (name, text string) { return m.Name, fmt.Sprintf("%q %+v", m.Reason, m.Where) }
 
-// said is the Window's name, and all that it says.
-func (w *Window) said() (name, text string) {
+// content is the Window's name, and all that it says.
+func (w *Window) content() (name, text string) {
 	return w.Name, fmt.Sprintf("%q %t %+v %+v", w.Reason, w.Deny, w.Where, w.Time)
 }
 

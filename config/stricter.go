@@ -29,26 +29,27 @@ func (r *Repository) OnlyRules(base *Repository) bool {
 
 // same says whether two clusters are the same to units, wherever they stand.
 func (c *Cluster) same(other *Cluster) bool {
-	is, was := *c, *other
-	for _, each := range []*Cluster{&is, &was} {
+	now, before := *c, *other
+	for _, each := range []*Cluster{&now, &before} {
 		each.Position, each.KubernetesAt, each.tenantsAt = document.Position{}, document.Position{}, nil
 	}
-	return reflect.DeepEqual(is, was)
+	return reflect.DeepEqual(now, before)
 }
 
 // isRule says whether a file, or all in a folder, judges units and is none of them.
 func (r *Repository) isRule(file string) bool {
 	l := &r.layout
-	return slices.Contains(ownersFiles, file) || slices.ContainsFunc([]string{l.fleet, l.policies, l.schemas, l.facts}, func(folder string) bool {
-		return folder != "" && folder != "." && (file == folder || strings.HasPrefix(file, path.Clean(folder)+"/"))
-	})
+	return slices.Contains(ownersFiles, file) || slices.ContainsFunc([]string{l.fleet, l.policies, l.schemas, l.facts},
+		func(folder string) bool {
+			return folder != "" && folder != "." && (file == folder || strings.HasPrefix(file, path.Clean(folder)+"/"))
+		})
 }
 
 // Rollouts are those by which releases of a commit begin.
 type Rollouts struct {
 	own, base map[string]*Rollout
-	was       map[UnitPath]string // the Rollout that the base names for a unit
-	made      map[[2]string]*Rollout
+	named     map[UnitPath]string // the Rollout that the base names for a unit
+	stricter  map[[2]string]*Rollout
 }
 
 // NewRollouts are those of a commit that has own. base is what the commit goes to; where it is
@@ -58,37 +59,38 @@ func NewRollouts(own map[string]*Rollout, base *Repository) *Rollouts {
 	if base == nil {
 		return rollouts
 	}
-	rollouts.base, rollouts.was, rollouts.made = base.Rollouts, map[UnitPath]string{}, map[[2]string]*Rollout{}
+	rollouts.base, rollouts.named, rollouts.stricter = base.Rollouts, map[UnitPath]string{}, map[[2]string]*Rollout{}
 	for unit := range base.Units() {
-		rollouts.was[unit.Path] = unit.Defaults.Rollout
+		rollouts.named[unit.Path] = unit.Defaults.Rollout
 	}
 	return rollouts
 }
 
-// Of is the Rollout by which a release of a unit begins whose commit names that one: the stricter
+// For is the Rollout by which a release of a unit begins whose commit names that one: the stricter
 // of it and the one that the base names for the unit. It is the commit's own where the base has no
 // such unit or Rollout. nil is none.
-func (r *Rollouts) Of(unit UnitPath, name string) *Rollout {
+func (r *Rollouts) For(unit UnitPath, name string) *Rollout {
 	own := r.own[name]
 	if own == nil || r.base == nil {
 		return own
 	}
-	before, known := r.was[unit]
+	before, known := r.named[unit]
 	if !known {
 		before = name
 	}
 	pair := [2]string{before, name}
-	if r.made[pair] == nil {
-		r.made[pair] = own.Stricter(r.base[before])
+	if r.stricter[pair] == nil {
+		r.stricter[pair] = own.Stricter(r.base[before])
 	}
-	return r.made[pair]
+	return r.stricter[pair]
 }
 
 // Stricter is the Rollout that lets through what both let through. Where both have the same waves,
 // that is the stricter of each number, and the gates of both. Else it is base: neither is stricter
 // in all. It is r itself where it is as strict as base, or base is nil.
 func (r *Rollout) Stricter(base *Rollout) *Rollout {
-	if base == nil || reflect.DeepEqual(r.Waves, base.Waves) && r.OnFailure == base.OnFailure && r.Unreachable == base.Unreachable && (!r.FastRevert || base.FastRevert) {
+	if base == nil || reflect.DeepEqual(r.Waves, base.Waves) && r.OnFailure == base.OnFailure && r.Unreachable == base.Unreachable &&
+		(!r.FastRevert || base.FastRevert) {
 		return r
 	}
 	if !slices.EqualFunc(r.Waves, base.Waves, Wave.picksLike) {
@@ -109,7 +111,8 @@ func (r *Rollout) Stricter(base *Rollout) *Rollout {
 
 // picksLike says that both waves have the same name and pick the same targets.
 func (w Wave) picksLike(other Wave) bool {
-	return w.Name == other.Name && reflect.DeepEqual(w.Match, other.Match) && slices.Equal(w.Targets, other.Targets) && w.Share == other.Share
+	return w.Name == other.Name && reflect.DeepEqual(w.Match, other.Match) && slices.Equal(w.Targets, other.Targets) &&
+		w.Share == other.Share
 }
 
 // tighten has the wave be as strict as base in each of its numbers, and have its gates too. How
@@ -159,5 +162,6 @@ func (b Budget) Stricter(base Budget) Budget {
 	if failed == nil || base.FailedUnits != nil && *base.FailedUnits < *failed {
 		failed = base.FailedUnits
 	}
-	return Budget{FailedUnits: failed, Units: lesserBound(b.Units, base.Units), UnitsPerTarget: lesserBound(b.UnitsPerTarget, base.UnitsPerTarget)}
+	return Budget{FailedUnits: failed, Units: lesserBound(b.Units, base.Units), UnitsPerTarget: lesserBound(b.UnitsPerTarget,
+		base.UnitsPerTarget)}
 }

@@ -28,7 +28,8 @@ func treeOf(spec string, files map[string]string) config.Tree {
 	for name, content := range map[string]string{
 		"swell.yaml":        "apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: shop}\nspec: {units: [services]}\n",
 		"services/a/a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
-		"fleet/fleet.yaml": "apiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: dev-1, labels: {ring: canary}}\nspec: {kubernetes: \"1.36\"}\n---\n" +
+		"fleet/fleet.yaml": "apiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: dev-1, labels: {ring: canary}}\nspec: " +
+			"{kubernetes: \"1.36\"}\n---\n" +
 			"apiVersion: swell.sh/v1\nkind: Rollout\nmetadata: {name: default}\nspec: {" + spec + "}\n",
 	} {
 		tree[name] = &fstest.MapFile{Data: []byte(content)}
@@ -50,9 +51,11 @@ func TestStricterRollout(t *testing.T) {
 		{"the same", waves(", soak: 60s", ""), waves(", soak: 60s", ""), waves(", soak: 60s", "")},
 		{"a soak that ends at once", waves(", soak: 0s", ""), waves(", soak: 60s", ""), waves(", soak: 60s", "")},
 		{"a longer soak", waves(", soak: 2m", ""), waves(", soak: 60s", ""), waves(", soak: 2m", "")},
-		{"one of each", waves(", soak: 0s", ", maxConcurrent: 1"), waves(", soak: 60s", ", maxConcurrent: 3"), waves(", soak: 60s", ", maxConcurrent: 1")},
+		{"one of each", waves(", soak: 0s", ", maxConcurrent: 1"), waves(", soak: 60s", ", maxConcurrent: 3"), waves(", soak: 60s",
+			", maxConcurrent: 1")},
 		{"no bound any more", waves("", ""), waves("", ", maxConcurrent: 50%"), waves("", ", maxConcurrent: 50%")},
-		{"a new bound", waves("", ", maxConcurrent: 50%, maxObjects: 10"), waves("", ", maxObjects: 20"), waves("", ", maxConcurrent: 50%, maxObjects: 10")},
+		{"a new bound", waves("", ", maxConcurrent: 50%, maxObjects: 10"), waves("", ", maxObjects: 20"), waves("",
+			", maxConcurrent: 50%, maxObjects: 10")},
 		{"another sort of bound", waves("", ", maxConcurrent: 5"), waves("", ", maxConcurrent: 50%"), waves("", ", maxConcurrent: 50%")},
 		{"failures that are let through", waves("", ", maxFailures: 3"), waves("", ""), waves("", "")},
 		{"fewer failures", waves("", ", maxFailures: 1"), waves("", ", maxFailures: 20%"), waves("", ", maxFailures: 20%")},
@@ -63,7 +66,8 @@ func TestStricterRollout(t *testing.T) {
 		{"a longer timeout", waves(", timeout: 9m", ""), waves(", timeout: 1m", ""), waves(", timeout: 9m", "")},
 		{"no canary any more", "waves: [" + rest + "}]", waves(", soak: 60s", ""), waves(", soak: 60s", "")},
 		{"a fast revert", waves("", "") + ", revert: fast", waves("", ""), waves("", "")},
-		{"what a failure does", waves("", "") + ", onFailure: hold", waves("", "") + ", onFailure: rollback", waves("", "") + ", onFailure: rollback"},
+		{"what a failure does", waves("", "") + ", onFailure: hold", waves("", "") + ", onFailure: rollback", waves("", "") +
+			", onFailure: rollback"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			own := releasedBy(t, c.own)
@@ -72,8 +76,8 @@ func TestStricterRollout(t *testing.T) {
 			if diff := cmp.Diff(want.Waves, got.Waves); diff != "" || got.OnFailure != want.OnFailure || got.FastRevert != want.FastRevert {
 				t.Errorf("-want +got:\n%s\n%+v", diff, got)
 			}
-			if is := c.own == c.want; is != (got == own) {
-				t.Errorf("the commit's own: %t, want %t", got == own, is)
+			if same := c.own == c.want; same != (got == own) {
+				t.Errorf("the commit's own: %t, want %t", got == own, same)
 			}
 		})
 	}
@@ -91,13 +95,17 @@ func TestOnlyRules(t *testing.T) {
 	}{
 		{"nothing", spec, nil, true},
 		{"the fleet", "waves: [{name: all, soak: 1m}]", nil, true},
-		{"a cluster", spec + "}\n---\napiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: dev-2}\nspec: {kubernetes: \"1.36\"", nil, false},
-		{"a policy, facts, owners", spec, map[string]string{"policies/p.yaml": "a: 1\n", "facts/dev-1.yaml": "a: 1\n", "CODEOWNERS": "* @ann\n"}, true},
+		{"a cluster", spec + "}\n---\napiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: dev-2}\nspec: {kubernetes: \"1.36\"",
+			nil, false},
+		{"a policy, facts, owners", spec, map[string]string{"policies/p.yaml": "a: 1\n", "facts/dev-1.yaml": "a: 1\n",
+			"CODEOWNERS": "* @ann\n"}, true},
 		{"a unit", spec, map[string]string{"services/a/a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n"}, false},
-		{"a unit that comes", spec, map[string]string{"services/b/a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n"}, false},
+		{"a unit that comes", spec, map[string]string{"services/b/a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n"},
+			false},
 		{"a unit that goes", spec, map[string]string{"services/a/a.yaml": ""}, false},
 		{"a file that units may read", spec, map[string]string{"charts/a/values.yaml": "a: 2\n"}, false},
-		{"defaults", spec, map[string]string{"services/swell.yaml": "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: services}\nspec: {tenant: shop}\n"}, false},
+		{"defaults", spec, map[string]string{"services/swell.yaml": "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: " +
+			"services}\nspec: {tenant: shop}\n"}, false},
 		{"a folder with a like name", spec, map[string]string{"fleet-of-ours/a.yaml": "a: 1\n"}, false},
 	} {
 		files := map[string]string{"charts/a/values.yaml": "a: 1\n"}
@@ -112,11 +120,12 @@ func TestOnlyRules(t *testing.T) {
 
 // TestStricterBudget: a bound that goes, or grows, stays as it was.
 func TestStricterBudget(t *testing.T) {
-	one, two := 1, 2
+	few, more := 1, 2
 	for _, c := range []struct{ own, base, want config.Budget }{
-		{config.Budget{}, config.Budget{Units: 3, FailedUnits: &one}, config.Budget{Units: 3, FailedUnits: &one}},
-		{config.Budget{Units: 5, UnitsPerTarget: 1}, config.Budget{Units: 3, UnitsPerTarget: 2}, config.Budget{Units: 3, UnitsPerTarget: 1}},
-		{config.Budget{FailedUnits: &one}, config.Budget{FailedUnits: &two}, config.Budget{FailedUnits: &one}},
+		{config.Budget{}, config.Budget{Units: 3, FailedUnits: &few}, config.Budget{Units: 3, FailedUnits: &few}},
+		{config.Budget{Units: 5, UnitsPerTarget: 1}, config.Budget{Units: 3, UnitsPerTarget: 2}, config.Budget{Units: 3,
+			UnitsPerTarget: 1}},
+		{config.Budget{FailedUnits: &few}, config.Budget{FailedUnits: &more}, config.Budget{FailedUnits: &few}},
 	} {
 		if diff := cmp.Diff(c.want, c.own.Stricter(c.base)); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)

@@ -353,8 +353,8 @@ func (u *unitRenderer) consult(placed []place, expansions []*expansion) {
 	if u.checks.released {
 		return
 	}
-	for at, e := range expansions {
-		u.found.place = at
+	for n, e := range expansions {
+		u.found.placement = n
 		for i := range e.questions {
 			q := &e.questions[i]
 			for _, f := range u.answers[q.key()].Findings {

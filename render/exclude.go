@@ -56,7 +56,7 @@ func (u *unitRenderer) exclude(placed []place, expansions []*expansion) {
 		if len(without) == 0 {
 			continue
 		}
-		u.found.place = i
+		u.found.placement = i
 		u.settings = slices.DeleteFunc(u.settings, func(s setting) bool { return s.place == i })
 		expansions[i] = u.expandAt(placed[i], without)
 		u.ask(expansions[i])

@@ -72,14 +72,14 @@ func (e *expansion) takeUp(src source, s *sealing) {
 	for _, n := range s.draft.notes {
 		e.note(n)
 	}
-	own := *s.draft // what is found on this target is added to it
+	own := *s.draft // findings on this target are added to it
 	d, o := &own, s.object
 	if d.doc.Packed != nil && d.step == nil {
 		defer func() { s.draft.object, d.object = nil, nil }() // judging decodes it again
 	}
 	if o != nil && e.policies != nil {
 		if s.sets {
-			s.setting.place = e.found.place
+			s.setting.place = e.found.placement
 			e.settings = append(e.settings, s.setting)
 		}
 		e.unjudged = append(e.unjudged, unjudged{d, o})

@@ -141,7 +141,7 @@ func (u *unitRenderer) render(placed []place, out *result) {
 		}
 	}
 	for i, e := range expansions {
-		e.found.place = i
+		e.found.placement = i
 		e.judgeAll()
 	}
 	u.problems = append(u.problems, u.found.all(placed)...)
@@ -390,7 +390,7 @@ func (u *unitRenderer) expansion(p place) expansion {
 func (u *unitRenderer) expand(placed []place) []*expansion {
 	all := make([]*expansion, len(placed))
 	for i, place := range placed {
-		u.found.place = i
+		u.found.placement = i
 		all[i] = u.expandAt(place, nil)
 	}
 	return all
@@ -409,9 +409,9 @@ func (u *unitRenderer) expandAt(p place, without leftOut) *expansion {
 // targetProblems gathers problems of single targets, so that one on a hundred targets is one
 // line.
 type targetProblems struct {
-	place    int // index of the placement that is looked at
-	problems document.Problems
-	places   map[string][]int // by the problem's text, indexes of placements, sorted
+	placement int // index of the placement that is looked at
+	problems  document.Problems
+	places    map[string][]int // by the problem's text, indexes of placements, sorted
 }
 
 func (t *targetProblems) add(problems ...document.Problem) {
@@ -424,8 +424,8 @@ func (t *targetProblems) add(problems ...document.Problem) {
 		if known == nil {
 			t.problems = append(t.problems, p)
 		}
-		if i, found := slices.BinarySearch(known, t.place); !found {
-			t.places[key] = slices.Insert(known, i, t.place)
+		if i, found := slices.BinarySearch(known, t.placement); !found {
+			t.places[key] = slices.Insert(known, i, t.placement)
 		}
 	}
 }
@@ -433,12 +433,12 @@ func (t *targetProblems) add(problems ...document.Problem) {
 // all returns the problems, with the targets named where it is not all of them.
 func (t *targetProblems) all(placed []place) document.Problems {
 	for i := range t.problems {
-		on := t.places[t.problems[i].String()]
-		if len(on) == len(placed) {
+		indexes := t.places[t.problems[i].String()]
+		if len(indexes) == len(placed) {
 			continue
 		}
-		for _, at := range on {
-			t.problems[i].Targets = append(t.problems[i].Targets, string(placed[at].target.Name))
+		for _, n := range indexes {
+			t.problems[i].Targets = append(t.problems[i].Targets, string(placed[n].target.Name))
 		}
 	}
 	return t.problems

@@ -145,7 +145,8 @@ func (c useCounts) unusedChecker(checker *config.Checker, item int) (idle []conf
 		label, value := texts.Match.First()
 		add("match", nearLabel, value, fmt.Sprintf("%s: no %s of any unit that it is about has these labels", label, texts.Kind))
 	case texts.Key != "" && !found(usedText):
-		add("key", nearKey, texts.Key, fmt.Sprintf("%q: no %s of any unit that it is about has such a key", document.Shorten(texts.Key), texts.Kind))
+		add("key", nearKey, texts.Key, fmt.Sprintf("%q: no %s of any unit that it is about has such a key", document.Shorten(texts.Key),
+			texts.Kind))
 	}
 	return idle
 }

@@ -51,21 +51,21 @@ func echo(w http.ResponseWriter, r *http.Request) {
 		all = append(all, values...)
 	}
 	var text strings.Builder
-	for _, one := range all {
-		text.WriteString(form(one) + " ")
+	for _, value := range all {
+		text.WriteString(form(value) + " ")
 	}
-	said := text.String()
+	answer := text.String()
 	switch r.Header.Get("X-Type") {
 	case "application/json":
-		body, _ := json.Marshal(map[string]any{"message": said, "status": "error", "errorType": "bad_data", "error": said})
-		said = string(body)
+		body, _ := json.Marshal(map[string]any{"message": answer, "status": "error", "errorType": "bad_data", "error": answer})
+		answer = string(body)
 	case "application/broken":
-		said = `{"status": "success", "data": ` + said
+		answer = `{"status": "success", "data": ` + answer
 	}
 	w.Header().Set("Content-Type", r.Header.Get("X-Type"))
 	w.Header().Set("Retry-After", form(r.Header.Get("Authorization")))
 	w.WriteHeader(status)
-	fmt.Fprint(w, said)
+	fmt.Fprint(w, answer)
 }
 
 // asking tells the server how to answer.
@@ -87,7 +87,7 @@ func (a asking) RoundTrip(r *http.Request) (*http.Response, error) {
 // error and no answer of it has a credential.
 func TestServersThatEcho(t *testing.T) {
 	const token = "k7Y8/mPcU+Vx9 \"rZ'q&é"
-	const plain = "k7Y8mPcUTVx9rZq" // where a header takes no others
+	const headerToken = "k7Y8mPcUTVx9rZq" // where a header takes no others
 	server := httptest.NewServer(http.HandlerFunc(echo))
 	defer server.Close()
 	host := strings.TrimPrefix(server.URL, "http://")
@@ -101,7 +101,7 @@ func TestServersThatEcho(t *testing.T) {
 	}
 	var shown []string
 	for _, encode := range echoed {
-		for _, secret := range []string{token, plain} {
+		for _, secret := range []string{token, headerToken} {
 			shown = append(shown, encode(secret), encode("git:"+secret), encode("ann:"+secret))
 		}
 	}
@@ -121,13 +121,13 @@ func TestServersThatEcho(t *testing.T) {
 	bound := 1.0
 	for form := range echoed {
 		for _, status := range []string{"200", "401", "403", "422", "500", "503"} {
-			for _, kind := range []string{"text/plain", "text/html", "application/json", "application/broken"} {
-				what := strings.Join([]string{form, status, kind}, ", ")
+			for _, kind := range []string{"text/headerToken", "text/html", "application/json", "application/broken"} {
+				scene := strings.Join([]string{form, status, kind}, ", ")
 				way := asking{status, kind, form, host}
 
 				endpoints := map[string]config.Endpoint{
-					"token": {URL: server.URL, TokenFile: file("token", plain)},
-					"url":   {URL: "http://ann:" + url.QueryEscape(plain) + "@" + host + "/?key=" + url.QueryEscape(token)},
+					"token": {URL: server.URL, TokenFile: file("token", headerToken)},
+					"url":   {URL: "http://ann:" + url.QueryEscape(headerToken) + "@" + host + "/?key=" + url.QueryEscape(token)},
 				}
 				for name := range endpoints {
 					for _, asked := range []config.Gate{
@@ -142,24 +142,26 @@ func TestServersThatEcho(t *testing.T) {
 						asker.Ask(t.Context(), []rollout.Question{{Unit: "a", Of: asked}})
 						<-done
 						for _, answer := range asker.Collect() {
-							look("gate "+name+": "+what, answer.Reason)
+							look("gate "+name+": "+scene, answer.Reason)
 						}
 					}
 				}
 				for _, c := range []forge.Type{forge.GitHub, forge.GitLab, forge.Gitea} {
-					f, err := forge.New(forge.Config{Type: c, URL: "http://forge.example.com", Project: "shop/fleet", Token: func() (string, error) { return plain, nil }, Transport: way, Now: time.Now})
+					f, err := forge.New(forge.Config{Type: c, URL: "http://forge.example.com", Project: "shop/fleet",
+						Token: func() (string, error) { return headerToken, nil }, Transport: way, Now: time.Now})
 					if err != nil {
 						t.Fatal(err)
 					}
 					_, err = f.Get(t.Context(), 7)
-					look(string(c)+": "+what, fmt.Sprint(err))
+					look(string(c)+": "+scene, fmt.Sprint(err))
 				}
 			}
 		}
 	}
 	git := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		form, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), ".git")
-		for name, value := range map[string]string{"X-Status": "401", "X-Type": "text/plain", "X-Form": strings.ReplaceAll(form, "_", " ")} {
+		for name, value := range map[string]string{"X-Status": "401", "X-Type": "text/headerToken", "X-Form": strings.ReplaceAll(form, "_",
+			" ")} {
 			r.Header.Set(name, value)
 		}
 		echo(w, r)
@@ -170,8 +172,8 @@ func TestServersThatEcho(t *testing.T) {
 		for name, c := range map[string]source.Config{
 			"token file": {URL: git.URL + path, Auth: source.Auth{TokenFile: file("git", token)}},
 			"short":      {URL: git.URL + path, Auth: source.Auth{TokenFile: file("short", "k7Y8a")}},
-			"URL":        {URL: strings.Replace(git.URL, "://", "://ann:"+url.QueryEscape(plain)+"@", 1) + path},
-			"user alone": {URL: strings.Replace(git.URL, "://", "://"+plain+"@", 1) + path},
+			"URL":        {URL: strings.Replace(git.URL, "://", "://ann:"+url.QueryEscape(headerToken)+"@", 1) + path},
+			"user alone": {URL: strings.Replace(git.URL, "://", "://"+headerToken+"@", 1) + path},
 		} {
 			c.Dir = t.TempDir()
 			s, err := source.Open(c)
@@ -188,12 +190,13 @@ func TestServersThatEcho(t *testing.T) {
 		t.Fatal(err)
 	}
 	for form, encode := range echoed {
-		said := file("said", "gpg: no key opens it: "+encode(plain)+" "+encode(token)+"\n")
-		helper := file("helper", "#!/bin/sh\ncat "+said+" >&2\nexit 2\n")
+		answer := file("said", "gpg: no key opens it: "+encode(headerToken)+" "+encode(token)+"\n")
+		helper := file("helper", "#!/bin/sh\ncat "+answer+" >&2\nexit 2\n")
 		if err := os.Chmod(helper, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		_, err := (&sops.Keys{Secrets: config.Secrets{SecretKeys: config.SecretKeys{Helper: []string{"/bin/sh", helper}}}}).DataKey(t.Context(), f, "")
+		_, err := (&sops.Keys{Secrets: config.Secrets{SecretKeys: config.SecretKeys{Helper: []string{"/bin/sh",
+			helper}}}}).DataKey(t.Context(), f, "")
 		look("helper of sops, "+form, fmt.Sprint(err))
 		if !strings.Contains(fmt.Sprint(err), "gpg: no key opens it") {
 			t.Errorf("the helper's words are not shown: %v", err)

@@ -95,7 +95,7 @@ func (m *monorepo) want(there *rollout.State) *rollout.Wanted {
 	m.wantedFrom = make(map[*render.Unit]*rollout.WantedUnit, s.Units.Len())
 	w := wantOf(s, there, before, func(unit *render.Unit) *rollout.WantedUnit {
 		known := memory[unit]
-		if spec := m.rollouts.Of(unit.Path, unit.Rollout); known == nil || known.Rollout != spec || known.Frozen != "" {
+		if spec := m.rollouts.For(unit.Path, unit.Rollout); known == nil || known.Rollout != spec || known.Frozen != "" {
 			known = before.wantUnit(s, unit, spec, there.Units[unit.Path])
 		}
 		m.wantedFrom[unit] = known

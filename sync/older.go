@@ -167,7 +167,8 @@ func (p *pass) strangeWriter(name string) (why string, err error) {
 	if err != nil || writer == "" || writers[name] == nil || slices.Contains(writers[name], writer) {
 		return "", err
 	}
-	return fmt.Sprintf("a process of swell that the state does not know, %s, wrote there last, by the annotation %s of the Lease", writer, config.AnnotationWriter), nil
+	return fmt.Sprintf("a process of swell that the state does not know, %s, wrote there last, by the annotation %s of the Lease",
+		writer, config.AnnotationWriter), nil
 }
 
 // putWriters notes that this process may write to a cluster from now on. Until its Lease says so,
@@ -182,7 +183,7 @@ func (p *pass) putWriters(name string) error {
 		next[name] = append(next[name], last)
 	}
 	for other, known := range writers {
-		if _, is := p.surveys.known[other]; is && other != name {
+		if _, isKnown := p.surveys.known[other]; isKnown && other != name {
 			next[other] = known
 		}
 	}

@@ -161,11 +161,13 @@ func testAnOlderStateThatMissesDeletions(t *testing.T, w *world) {
 	w.restore("copy")
 	w.start()
 	w.until("the survey", func() bool { return len(w.fleetEvents("older")) == 2 })
-	if older := w.fleetEvents("older"); !strings.Contains(older[0], "does not know") || !strings.Contains(older[0], config.AnnotationWriter) {
+	if older := w.fleetEvents("older"); !strings.Contains(older[0], "does not know") || !strings.Contains(older[0],
+		config.AnnotationWriter) {
 		t.Errorf("events %q", older)
 	}
 	w.until("the end", w.soon(w.rebuilt))
-	w.want("what was deleted", fmt.Sprint(w.get("dev-1/a", configMaps, "four") == nil, w.get("dev-2/c", configMaps, "four") == nil), "true true")
+	w.want("what was deleted", fmt.Sprint(w.get("dev-1/a", configMaps, "four") == nil, w.get("dev-2/c", configMaps, "four") == nil),
+		"true true")
 }
 
 // TestAnOlderStateWhereAllIsKept: everything swell has made is marked to be kept. What it has

@@ -55,7 +55,8 @@ func hideInDocument(lines []string, kinds config.KindMessage) {
 		}
 		return
 	}
-	h := hider{lines: lines, hidden: make([]bool, len(lines)), keys: map[int]string{}, secrets: map[*yaml.Node]bool{}, ownKeys: map[*yaml.Node]bool{}}
+	h := hider{lines: lines, hidden: make([]bool, len(lines)), keys: map[int]string{}, secrets: map[*yaml.Node]bool{},
+		ownKeys: map[*yaml.Node]bool{}}
 	for _, root := range roots {
 		for _, place := range config.SecretPlaces(root, kinds) {
 			for _, key := range place.OwnKeys() {

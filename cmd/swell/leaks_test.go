@@ -37,17 +37,24 @@ func TestLeaks(t *testing.T) {
 		files map[string]string
 		want  string
 	}{
-		"values of a chart on the line of a problem": {map[string]string{"x.yaml": chart + "  namespace: shop\n  values: {password: k7Y8mPcUTVx9}\n  valuess: {a: b}\n"}, "valuess"},
+		"values of a chart on the line of a problem": {map[string]string{"x.yaml": chart +
+			"  namespace: shop\n  values: {password: k7Y8mPcUTVx9}\n  valuess: {a: b}\n"}, "valuess"},
 		"values of a chart under a problem": {map[string]string{
 			"/charts/x/Chart.yaml": "apiVersion: v2\nname: x\nversion: 1.0.0\n", "/charts/x/templates/a.yaml": "a: b\n",
 			"/charts/x/values.schema.json": `{"properties": {"auth": {"properties": {"password": {"maxLength": 3}}}}}`,
-			"x.yaml":                       chart + "  namespace: shop\n  values:\n    auth: {password: k7Y8mPcUTVx9}\n"}, "values.auth.password"},
-		"an unknown root key of a Secret": {map[string]string{"x.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: x, namespace: shop}\nCorrect-Horse9: v\nhorsebattery: v\n"}, "(secret): unknown field"},
-		"a key of a secret map":           {map[string]string{"x.yaml": "apiVersion: easy.example.com/v1\nkind: Vault\nmetadata: {name: x}\nspec:\n  creds:\n    Correct-Horse9: [v]\n"}, "spec.creds.(secret)"},
-		"the second line of a misindented private key": {map[string]string{"x.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: shop}\ndata:\n  tls.key: |\n    -----BEGIN PRIVATE KEY-----\n" +
+			"x.yaml":                       chart + "  namespace: shop\n  values:\n    auth: {password: k7Y8mPcUTVx9}\n"},
+			"values.auth.password"},
+		"an unknown root key of a Secret": {map[string]string{"x.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: x, namespace: " +
+			"shop}\nCorrect-Horse9: v\nhorsebattery: v\n"}, "(secret): unknown field"},
+		"a key of a secret map": {map[string]string{"x.yaml": "apiVersion: easy.example.com/v1\nkind: Vault\nmetadata: " +
+			"{name: x}\nspec:\n  creds:\n    Correct-Horse9: [v]\n"}, "spec.creds.(secret)"},
+		"the second line of a misindented private key": {map[string]string{"x.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: " +
+			"{name: x, namespace: shop}\ndata:\n  tls.key: |\n    -----BEGIN PRIVATE KEY-----\n" +
 			"k7Y8mPcUTVx9k7Y8mPcUTVx9\n    -----END PRIVATE KEY-----\n"}, "services/a/x/x.yaml"},
-		"the password of a URL": {map[string]string{"x.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: shop}\ndata: {a: [\"https://u:k7Y8mPcUTVx9@host/\"]}\n"}, "data.a"},
-		"the query of a URL":    {map[string]string{"/fleet/x.yaml": "apiVersion: swell.sh/v1\nkind: Mask\nmetadata: {name: x}\nspec: {where: {units: [\"https://host/?access_token=k7Y8mPcUTVx9\"]}}\n"}, "spec.where.units"},
+		"the password of a URL": {map[string]string{"x.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: shop}\n" +
+			"data: {a: [\"https://u:k7Y8mPcUTVx9@host/\"]}\n"}, "data.a"},
+		"the query of a URL": {map[string]string{"/fleet/x.yaml": "apiVersion: swell.sh/v1\nkind: Mask\nmetadata: {name: x}\nspec: " +
+			"{where: {units: [\"https://host/?access_token=k7Y8mPcUTVx9\"]}}\n"}, "spec.where.units"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := strings.ReplaceAll(name, " ", "-")
@@ -95,7 +102,8 @@ func plantedFields(m protoreflect.MessageDescriptor, value any) (all []plantedFi
 			inner := field.Message()
 			if field.IsMap() {
 				inner = field.MapValue().Message()
-				all = append(all, plantedField{path + "." + name + " (key)", in(map[string]any{name: map[string]any{fmt.Sprint(value): "x"}})})
+				all = append(all, plantedField{path + "." + name + " (key)",
+					in(map[string]any{name: map[string]any{fmt.Sprint(value): "x"}})})
 			}
 			if inner != nil && depth < deepest && inner.ParentFile() == m.ParentFile() {
 				below(inner, path+"."+name, depth+1, wrap)

@@ -134,7 +134,8 @@ func (p *planter) secret(name string) string {
 			text += field + ":\n" + p.entries("  ")
 		}
 	}
-	return text + p.maybe(15, p.token()+": v\n") + p.maybe(10, "  tail: [unclosed\n") + p.maybe(10, "\ttab: x\n") + p.maybe(10, "type: {}\n")
+	return text + p.maybe(15, p.token()+": v\n") + p.maybe(10, "  tail: [unclosed\n") + p.maybe(10, "\ttab: x\n") + p.maybe(10,
+		"type: {}\n")
 }
 
 const plantedProto = `syntax = "proto3";
@@ -273,7 +274,8 @@ func (p *planter) spec(name string, good bool) string {
 	t := p.token
 	fields := []string{
 		"password: " + t(), "token: '" + t() + "'", "conn: {host: h, url: \"postgres://u:" + t() + "@db/x\", inner: {url: " + t() + "}}",
-		"creds: {a: " + t() + ", " + t() + ": b}", "keys: []", "list: [{url: " + t() + "}]", "free: {deep: [{x: " + t() + "}]}", "basic: " + t(),
+		"creds: {a: " + t() + ", " + t() + ": b}", "keys: []", "list: [{url: " + t() + "}]", "free: {deep: [{x: " + t() + "}]}",
+		"basic: " + t(),
 		"blob: " + base64.StdEncoding.EncodeToString([]byte(t())),
 	}
 	if !good {

@@ -107,7 +107,7 @@ func unread(err error) *Finding {
 // lineNamed is how the reader of YAML names the line of a mistake.
 var lineNamed = regexp.MustCompile(`^line (\d+): `)
 
-// findings are what is wrong with a document, at least one, by their lines.
+// findings are the faults of a document, at least one, by their lines.
 func findings(invalid *jsonschema.ValidationError, text string) (found []Finding) {
 	var node kyaml.Node
 	_ = kyaml.Unmarshal([]byte(text), &node) // it was read a moment ago

@@ -273,8 +273,8 @@ func (a authorized) RoundTrip(r *http.Request) (*http.Response, error) {
 // refusal is why Prometheus gave no result. The library's errors about an answer that is none of Prometheus
 // have parts of it, cut anywhere, so these say nothing of the answer.
 func refusal(err error) error {
-	if said, ok := errors.AsType[*prometheus.Error](err); ok && said.Type != prometheus.ErrBadResponse {
-		return said
+	if refusal, ok := errors.AsType[*prometheus.Error](err); ok && refusal.Type != prometheus.ErrBadResponse {
+		return refusal
 	}
 	if _, ok := errors.AsType[*url.Error](err); ok {
 		return cause(err)

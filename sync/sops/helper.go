@@ -133,7 +133,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// wordOfLetters is what is shown of a helper's words. All else may be a key or what one is opened with: the
+// wordOfLetters are the words of a helper that are shown. All else may be a key, or opens one: the
 // helper knows secrets that nobody told us, and no list of them can be made.
 var wordOfLetters = regexp.MustCompile(`^[A-Za-z]{1,15}$|^[0-9]{1,3}$`)
 

@@ -15,15 +15,16 @@ import (
 const admission = "io.k8s.api.admissionregistration.v1."
 
 var admissionTypes = types{
-	admission + "ValidatingWebhook":                    {Fields: webhookFields},
-	admission + "MutatingWebhook":                      {Fields: webhookFields},
-	admission + "WebhookClientConfig":                  {Self: mapping(func(m map[string]any) Flaws { return oneOf(m, []string{"url", "service"}, "of url and service") }), Fields: map[string]Rule{"url": texts(webhookURL)}},
-	admission + "ServiceReference":                     {Fields: map[string]Rule{"name": nonEmpty, "namespace": nonEmpty, "port": port, "path": texts(webhookPath)}},
-	admission + "RuleWithOperations":                   {Self: mapping(admissionRule)},
-	admission + "NamedRuleWithOperations":              {Self: mapping(admissionRule), Fields: map[string]Rule{"resourceNames": each(segment)}},
-	admission + "MatchCondition":                       {Fields: map[string]Rule{"name": labelKey, "expression": nonBlank}},
-	admission + "ValidatingAdmissionPolicy":            {Self: Both(mapping(needs("spec")), mapping(auditKeys))},
-	admission + "ValidatingAdmissionPolicySpec":        {Self: mapping(admissionPolicy), Fields: map[string]Rule{"matchConditions": matchConditions}},
+	admission + "ValidatingWebhook":         {Fields: webhookFields},
+	admission + "MutatingWebhook":           {Fields: webhookFields},
+	admission + "WebhookClientConfig":       {Self: mapping(func(m map[string]any) Flaws { return oneOf(m, []string{"url", "service"}, "of url and service") }), Fields: map[string]Rule{"url": texts(webhookURL)}},
+	admission + "ServiceReference":          {Fields: map[string]Rule{"name": nonEmpty, "namespace": nonEmpty, "port": port, "path": texts(webhookPath)}},
+	admission + "RuleWithOperations":        {Self: mapping(admissionRule)},
+	admission + "NamedRuleWithOperations":   {Self: mapping(admissionRule), Fields: map[string]Rule{"resourceNames": each(segment)}},
+	admission + "MatchCondition":            {Fields: map[string]Rule{"name": labelKey, "expression": nonBlank}},
+	admission + "ValidatingAdmissionPolicy": {Self: Both(mapping(needs("spec")), mapping(auditKeys))},
+	admission + "ValidatingAdmissionPolicySpec": {Self: mapping(admissionPolicy),
+		Fields: map[string]Rule{"matchConditions": matchConditions}},
 	admission + "ValidatingAdmissionPolicyBinding":     {Self: mapping(needs("spec"))},
 	admission + "ValidatingAdmissionPolicyBindingSpec": {Self: mapping(policyBinding), Fields: map[string]Rule{"policyName": dnsName}},
 	admission + "ParamKind":                            {Self: mapping(paramKind)},
@@ -32,12 +33,13 @@ var admissionTypes = types{
 	admission + "AuditAnnotation":                      {Fields: map[string]Rule{"valueExpression": auditExpression}},
 	admission + "Variable":                             {Fields: map[string]Rule{"name": variableName, "expression": nonBlank}},
 	admission + "MutatingAdmissionPolicy":              {Self: mapping(needs("spec"))},
-	admission + "MutatingAdmissionPolicySpec":          {Self: mapping(mutatingPolicy), Fields: map[string]Rule{"matchConditions": matchConditions}},
-	admission + "MutatingAdmissionPolicyBinding":       {Self: mapping(needs("spec"))},
-	admission + "MutatingAdmissionPolicyBindingSpec":   {Self: mapping(mutatingBinding), Fields: map[string]Rule{"policyName": dnsName}},
-	admission + "Mutation":                             {Self: mapping(mutation)},
-	admission + "ApplyConfiguration":                   {Fields: map[string]Rule{"expression": nonBlank}},
-	admission + "JSONPatch":                            {Fields: map[string]Rule{"expression": nonBlank}},
+	admission + "MutatingAdmissionPolicySpec": {Self: mapping(mutatingPolicy),
+		Fields: map[string]Rule{"matchConditions": matchConditions}},
+	admission + "MutatingAdmissionPolicyBinding":     {Self: mapping(needs("spec"))},
+	admission + "MutatingAdmissionPolicyBindingSpec": {Self: mapping(mutatingBinding), Fields: map[string]Rule{"policyName": dnsName}},
+	admission + "Mutation":                           {Self: mapping(mutation)},
+	admission + "ApplyConfiguration":                 {Fields: map[string]Rule{"expression": nonBlank}},
+	admission + "JSONPatch":                          {Fields: map[string]Rule{"expression": nonBlank}},
 }
 
 // validationFields are those of an expression of a policy, and of what it says.
@@ -85,7 +87,8 @@ func auditKeys(m map[string]any) (found Flaws) {
 		case !document.IsKey(policy + "/" + key):
 			found = append(found, want("at most 63 letters, digits, -, _ and .").at("key").item(i).at("auditAnnotations").at("spec")...)
 		case seen[key]:
-			found = append(found, say("this key is there already: remove one of them").at("key").item(i).at("auditAnnotations").at("spec")...)
+			found = append(found,
+				say("this key is there already: remove one of them").at("key").item(i).at("auditAnnotations").at("spec")...)
 		}
 		seen[key] = true
 	}
@@ -121,7 +124,8 @@ func noDeletions(match map[string]any) (found Flaws) {
 		rule, _ := item.(map[string]any)
 		for j, operation := range list(rule, "operations") {
 			if operation == "DELETE" {
-				found = append(found, want("another operation: nothing can be changed in a deletion").item(j).at("operations").item(i).at("resourceRules")...)
+				found = append(found,
+					want("another operation: nothing can be changed in a deletion").item(j).at("operations").item(i).at("resourceRules")...)
 			}
 		}
 	}
