@@ -285,7 +285,7 @@ func (r *Repository) StaleFacts(now time.Time) (notes document.Problems) {
 		switch {
 		case f.Pulled.IsZero():
 			notes = append(notes, document.Problem{Position: f.Position, Code: document.CodeFleet,
-				Message: fmt.Sprintf("facts of cluster %s do not say in spec.pulled how old they are: swell facts pull %s", f.Cluster, f.Cluster)})
+				Message: fmt.Sprintf("facts of cluster %[1]s do not say in spec.pulled how old they are: swell facts pull %[1]s", f.Cluster)})
 		case age > r.Checks.StaleFacts:
 			notes = append(notes, document.Problem{Position: f.Position, Code: document.CodeFleet,
 				Message: fmt.Sprintf("facts of cluster %s are %s old: swell facts pull %s", f.Cluster, days(age), f.Cluster)})

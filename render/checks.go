@@ -78,7 +78,8 @@ func readSchema(tree config.Tree, c *config.Checker, known []sourcedChecker) *sc
 	content, err := tree.ReadFile(c.Schema)
 	if err != nil {
 		p := document.FileProblem(c.Schema, err)
-		return &schemaFile{address: "unread: " + p.Message, missing: errors.Is(err, fs.ErrNotExist), broken: &checker.Finding{Text: p.Message, Retry: p.Retry}}
+		return &schemaFile{address: "unread: " + p.Message, missing: errors.Is(err, fs.ErrNotExist),
+			broken: &checker.Finding{Text: p.Message, Retry: p.Retry}}
 	}
 	sum := sha256.Sum256(content)
 	s := &schemaFile{address: hex.EncodeToString(sum[:])}
@@ -347,8 +348,8 @@ func (u *unitRenderer) consult(placed []place, expansions []*expansion) {
 	if u.checks.released {
 		return
 	}
-	for at, e := range expansions {
-		u.found.place = at
+	for position, e := range expansions {
+		u.found.place = position
 		for i := range e.questions {
 			q := &e.questions[i]
 			for _, f := range u.answers[q.key()].Findings {

@@ -230,7 +230,8 @@ func (d *draft) seal() *object.Object {
 	apiVersion, _ := d.object["apiVersion"].(string)
 	kindName, _ := d.object["kind"].(string)
 	if apiVersion == "" || kindName == "" {
-		d.problem(document.CodeDocument, nil, "want an apiVersion and a kind, got %q and %q", document.Shorten(apiVersion), document.Shorten(kindName))
+		d.problem(document.CodeDocument, nil, "want an apiVersion and a kind, got %q and %q",
+			document.Shorten(apiVersion), document.Shorten(kindName))
 		return nil
 	}
 	hard := d.hard.Kind(apiVersion, kindName)

@@ -72,7 +72,7 @@ func (e *expansion) takeUp(src source, s *sealing) {
 	for _, n := range s.draft.notes {
 		e.note(n)
 	}
-	own := *s.draft // what is found on this target is added to it
+	own := *s.draft // problems of this target are added to it
 	d, o := &own, s.object
 	if d.doc.Packed != nil && d.step == nil {
 		defer func() { s.draft.object, d.object = nil, nil }() // judging decodes it again

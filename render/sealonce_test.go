@@ -20,8 +20,9 @@ type oneChart struct{}
 
 func (oneChart) Render(r helm.Request) helm.Answer {
 	object := func(name, label string) helm.Object {
-		return helm.Object{File: "templates/x.yaml", Text: "apiVersion: v1\nkind: ConfigMap\n# " + name + " " + label + "\n", Line: 1,
-			JSON: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"` + name + `","namespace":"a","labels":{"x":"` + label + `"}}}`)}
+		return helm.Object{File: "templates/x.yaml", Line: 1, Text: "apiVersion: v1\nkind: ConfigMap\n# " + name + " " + label + "\n",
+			JSON: []byte(`{"apiVersion":"v1","kind":"ConfigMap",` +
+				`"metadata":{"name":"` + name + `","namespace":"a","labels":{"x":"` + label + `"}}}`)}
 	}
 	return helm.Answer{Objects: []helm.Object{object("own", strings.Trim(string(r.Values), `{}x":`)), object("shared", "same")}}
 }
@@ -31,11 +32,15 @@ func (oneChart) Render(r helm.Request) helm.Answer {
 func TestSealedOnce(t *testing.T) {
 	files := fstest.MapFS{}
 	for name, text := range map[string]string{
-		"swell.yaml":                        "apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: r}\nspec: {}\n",
-		"fleet/fleet.yaml":                  "apiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: c1}\nspec: {}\n---\napiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: c2}\nspec: {}\n---\napiVersion: swell.sh/v1\nkind: Rollout\nmetadata: {name: default}\nspec: {waves: [{name: all}]}\n",
-		"services/swell.yaml":               "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: all}\nspec: {placement: {topology: cluster}}\n",
-		"services/a/plain.yaml":             "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain, namespace: a}\n",
-		"services/a/chart.yaml":             "apiVersion: swell.sh/v1\nkind: HelmChart\nmetadata: {name: x}\nspec: {chart: chart, namespace: a, values: {x: \"${target.cluster}\"}}\n",
+		"swell.yaml": "apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: r}\nspec: {}\n",
+		"fleet/fleet.yaml": "apiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: c1}\nspec: {}\n---\n" +
+			"apiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: c2}\nspec: {}\n---\n" +
+			"apiVersion: swell.sh/v1\nkind: Rollout\nmetadata: {name: default}\nspec: {waves: [{name: all}]}\n",
+		"services/swell.yaml": "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: all}\n" +
+			"spec: {placement: {topology: cluster}}\n",
+		"services/a/plain.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain, namespace: a}\n",
+		"services/a/chart.yaml": "apiVersion: swell.sh/v1\nkind: HelmChart\nmetadata: {name: x}\n" +
+			"spec: {chart: chart, namespace: a, values: {x: \"${target.cluster}\"}}\n",
 		"services/a/chart/Chart.yaml":       "apiVersion: v2\nname: x\nversion: 1.0.0\n",
 		"services/a/chart/values.yaml":      "{}\n",
 		"services/a/chart/templates/x.yaml": "apiVersion: v1\n",

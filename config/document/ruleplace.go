@@ -100,7 +100,8 @@ func (c *ruleCheck) text(v *protovalidate.Violation, path []step) string {
 // isScalarRule says whether a rule is about a text or a number. Without presence in the .proto,
 // one that is missing is judged as empty.
 func isScalarRule(rule []*validate.FieldPathElement) bool {
-	return len(rule) > 1 && slices.Contains([]string{"string", "bytes", "int32", "int64", "uint32", "uint64", "float", "double"}, rule[0].GetFieldName())
+	scalars := []string{"string", "bytes", "int32", "int64", "uint32", "uint64", "float", "double"}
+	return len(rule) > 1 && slices.Contains(scalars, rule[0].GetFieldName())
 }
 
 // isFloatRule says whether a rule compares numbers of 32 bits.

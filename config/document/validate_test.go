@@ -138,8 +138,8 @@ f.yaml:7:16: spec.hosts[1]: must be a valid hostname, got the string "_"`},
 			`f.yaml:8:11: spec.items[1].name: must be at least 2 characters, got the string "a"
 f.yaml:12:13: spec.items[1].inner.name: must be at least 2 characters, got the string "b"
 f.yaml:13:16: spec.item.name: must be at least 2 characters, got the string "c"`},
-		{"missing", "spec:\n  image: x\n  item: {div: 1}\n", "f.yaml:6:3: spec.item.name: must be at least 2 characters: the field is missing; " +
-			"write it, or let the .proto say `optional`, which lets it be left out"},
+		{"missing", "spec:\n  image: x\n  item: {div: 1}\n", "f.yaml:6:3: spec.item.name: must be at least 2 characters: " +
+			"the field is missing; write it, or let the .proto say `optional`, which lets it be left out"},
 		{"numbered", "spec:\n" + good + "  numbered:\n    '0x1': {name: a, div: 1}\n",
 			`f.yaml:8:19: spec.numbered.1.name: must be at least 2 characters, got the string "a"`},
 		{"oneof", "spec:\n  image: x\n", `f.yaml:4:1: spec.source: exactly one field is required in oneof`},

@@ -107,14 +107,15 @@ func unread(err error) *Finding {
 // lineNamed is how the reader of YAML names the line of a mistake.
 var lineNamed = regexp.MustCompile(`^line (\d+): `)
 
-// findings are what is wrong with a document, at least one, by their lines.
+// findings are the mistakes of a document, at least one, by their lines.
 func findings(invalid *jsonschema.ValidationError, text string) (found []Finding) {
 	var node kyaml.Node
 	_ = kyaml.Unmarshal([]byte(text), &node) // it was read a moment ago
 	eachCause(invalid, func(e *jsonschema.ValidationError) {
-		f := Finding{Text: ownWords(strings.TrimPrefix(strings.Join(e.InstanceLocation, ".")+": "+e.ErrorKind.LocalizedString(message.NewPrinter(language.English)), ": "))}
-		if at := instance(&node, e.InstanceLocation); at != nil {
-			f.Line, f.Column = at.Line, at.Column
+		text := strings.Join(e.InstanceLocation, ".") + ": " + e.ErrorKind.LocalizedString(message.NewPrinter(language.English))
+		f := Finding{Text: ownWords(strings.TrimPrefix(text, ": "))}
+		if value := instance(&node, e.InstanceLocation); value != nil {
+			f.Line, f.Column = value.Line, value.Column
 		}
 		if len(found) < maxSchemaFindings {
 			found = append(found, f)

@@ -147,15 +147,15 @@ func increasing(pairs []pair) []pair {
 	var ends []int // by length, the pair with which the best part of that length ends
 	before := make([]int, len(pairs))
 	for i, p := range pairs {
-		at, _ := slices.BinarySearchFunc(ends, p.from, func(end, from int) int { return cmp.Compare(pairs[end].from, from) })
+		longer, _ := slices.BinarySearchFunc(ends, p.from, func(end, from int) int { return cmp.Compare(pairs[end].from, from) })
 		before[i] = -1
-		if at > 0 {
-			before[i] = ends[at-1]
+		if longer > 0 {
+			before[i] = ends[longer-1]
 		}
-		if at == len(ends) {
+		if longer == len(ends) {
 			ends = append(ends, i)
 		} else {
-			ends[at] = i
+			ends[longer] = i
 		}
 	}
 	found := make([]pair, len(ends))

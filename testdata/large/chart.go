@@ -33,7 +33,8 @@ func (c Chart) Files(each func(name, content string) error) error {
 	fleet.WriteString("apiVersion: swell.sh/v1\nkind: Rollout\nmetadata: {name: default}\nspec: {waves: [{name: all}]}\n")
 	defaults, release := "placement: {topology: cluster}", chartRelease
 	if c.Refused {
-		fleet.WriteString("---\napiVersion: swell.sh/v1\nkind: Tenant\nmetadata: {name: argo}\nspec: {folders: [services/argo], namespaces: [another], kinds: [\"*\"], podSecurity: privileged, clusterKinds: [\"*\"]}\n")
+		fleet.WriteString("---\napiVersion: swell.sh/v1\nkind: Tenant\nmetadata: {name: argo}\n" +
+			"spec: {folders: [services/argo], namespaces: [another], kinds: [\"*\"], podSecurity: privileged, clusterKinds: [\"*\"]}\n")
 		defaults, release = "tenant: argo, "+defaults, strings.Replace(release, "${target.cluster}", "one", 1)
 	}
 	files := map[string]string{
@@ -49,7 +50,8 @@ func (c Chart) Files(each func(name, content string) error) error {
 		files[fmt.Sprintf("%s/templates/crds/crd%d.yaml", ChartFolder, i)] = chartDefinition(i, size)
 	}
 	for i := range 100 {
-		files[fmt.Sprintf("%s/templates/part%02d/deployment.yaml", ChartFolder, i)] = strings.ReplaceAll(chartWorkload, "PART", fmt.Sprintf("part%02d", i))
+		part := fmt.Sprintf("part%02d", i)
+		files[ChartFolder+"/templates/"+part+"/deployment.yaml"] = strings.ReplaceAll(chartWorkload, "PART", part)
 	}
 	for name, content := range files {
 		if err := each(name, content); err != nil {
@@ -80,7 +82,8 @@ func chartDefinition(i, size int) string {
 	d := definition{random: rand.New(rand.NewPCG(uint64(i), 1))}
 	d.write(i, size)
 	metadata, rest, _ := strings.Cut(d.text.String(), "spec:\n")
-	return "{{- if .Values.crds.install }}\n" + metadata + "  labels:\n    {{- include \"argo.labels\" (dict \"context\" . \"name\" \"crd\") | nindent 4 }}\nspec:\n" + rest + "{{- end }}\n"
+	labels := `{{- include "argo.labels" (dict "context" . "name" "crd") | nindent 4 }}`
+	return "{{- if .Values.crds.install }}\n" + metadata + "  labels:\n    " + labels + "\nspec:\n" + rest + "{{- end }}\n"
 }
 
 // chartWorkload is the template of a workload, about as long as those of argo-cd.

@@ -23,7 +23,7 @@ var admissionTypes = types{
 	admission + "NamedRuleWithOperations":              {Self: mapping(admissionRule), Fields: map[string]Rule{"resourceNames": each(segment)}},
 	admission + "MatchCondition":                       {Fields: map[string]Rule{"name": labelKey, "expression": nonBlank}},
 	admission + "ValidatingAdmissionPolicy":            {Self: Both(mapping(needs("spec")), mapping(auditKeys))},
-	admission + "ValidatingAdmissionPolicySpec":        {Self: mapping(admissionPolicy), Fields: map[string]Rule{"matchConditions": matchConditions}},
+	admission + "ValidatingAdmissionPolicySpec":        {Self: mapping(admissionPolicy), Fields: policyFields},
 	admission + "ValidatingAdmissionPolicyBinding":     {Self: mapping(needs("spec"))},
 	admission + "ValidatingAdmissionPolicyBindingSpec": {Self: mapping(policyBinding), Fields: map[string]Rule{"policyName": dnsName}},
 	admission + "ParamKind":                            {Self: mapping(paramKind)},
@@ -32,7 +32,7 @@ var admissionTypes = types{
 	admission + "AuditAnnotation":                      {Fields: map[string]Rule{"valueExpression": auditExpression}},
 	admission + "Variable":                             {Fields: map[string]Rule{"name": variableName, "expression": nonBlank}},
 	admission + "MutatingAdmissionPolicy":              {Self: mapping(needs("spec"))},
-	admission + "MutatingAdmissionPolicySpec":          {Self: mapping(mutatingPolicy), Fields: map[string]Rule{"matchConditions": matchConditions}},
+	admission + "MutatingAdmissionPolicySpec":          {Self: mapping(mutatingPolicy), Fields: policyFields},
 	admission + "MutatingAdmissionPolicyBinding":       {Self: mapping(needs("spec"))},
 	admission + "MutatingAdmissionPolicyBindingSpec":   {Self: mapping(mutatingBinding), Fields: map[string]Rule{"policyName": dnsName}},
 	admission + "Mutation":                             {Self: mapping(mutation)},
@@ -54,6 +54,8 @@ var validationFields = map[string]Rule{
 
 var matchConditions = atMost(64, "conditions")
 
+var policyFields = map[string]Rule{"matchConditions": matchConditions}
+
 // maxAuditExpression is how long the expression of an audit annotation may be, in bytes.
 const maxAuditExpression = 5 << 10
 
@@ -69,7 +71,8 @@ var notVariables = strings.Fields(`true false null in as break const continue el
 	return var void while`)
 
 var variableName = texts(func(s string) string {
-	return unless(celName.MatchString(s) && !slices.Contains(notVariables, s), "a name of letters, digits and _ that is no word of CEL")
+	isName := celName.MatchString(s) && !slices.Contains(notVariables, s)
+	return unless(isName, "a name of letters, digits and _ that is no word of CEL")
 })
 
 // auditKeys are about the keys of audit annotations: the policy's name comes before each.
@@ -79,14 +82,16 @@ func auditKeys(m map[string]any) (found Flaws) {
 	for i, item := range list(object(m, "spec"), "auditAnnotations") {
 		annotation, _ := item.(map[string]any)
 		key, isText := annotation["key"].(string)
+		var flaws Flaws
 		switch {
 		case policy == "" || !isText:
 			continue
 		case !document.IsKey(policy + "/" + key):
-			found = append(found, want("at most 63 letters, digits, -, _ and .").at("key").item(i).at("auditAnnotations").at("spec")...)
+			flaws = want("at most 63 letters, digits, -, _ and .")
 		case seen[key]:
-			found = append(found, say("this key is there already: remove one of them").at("key").item(i).at("auditAnnotations").at("spec")...)
+			flaws = say("this key is there already: remove one of them")
 		}
+		found = append(found, flaws.at("key").item(i).at("auditAnnotations").at("spec")...)
 		seen[key] = true
 	}
 	return found
@@ -121,7 +126,8 @@ func noDeletions(match map[string]any) (found Flaws) {
 		rule, _ := item.(map[string]any)
 		for j, operation := range list(rule, "operations") {
 			if operation == "DELETE" {
-				found = append(found, want("another operation: nothing can be changed in a deletion").item(j).at("operations").item(i).at("resourceRules")...)
+				flaw := want("another operation: nothing can be changed in a deletion")
+				found = append(found, flaw.item(j).at("operations").item(i).at("resourceRules")...)
 			}
 		}
 	}

@@ -534,7 +534,8 @@ func TestSignals(t *testing.T) {
 		cmd := exec.Command("sh", "-c", "ulimit -c 0; kill -"+signal+" $$")
 		err := cmd.Run()
 		var r Result
-		if err := r.judge(err, cmd.ProcessState, Limits{CPU: 3 * time.Second, Memory: 5 << 20, FileSize: 7 << 20}); err != nil || r.Signal != want || r.Stopped != "" {
+		limits := Limits{CPU: 3 * time.Second, Memory: 5 << 20, FileSize: 7 << 20}
+		if err := r.judge(err, cmd.ProcessState, limits); err != nil || r.Signal != want || r.Stopped != "" {
 			t.Errorf("%s: %q, %v", signal, r.Signal, err)
 		}
 	}
