@@ -34,7 +34,8 @@ func (c *Checker) Idle(item int, field, why, hint string) IdleReference {
 
 // SchemaProblem is one of the schema that the Checker names.
 func (c *Checker) SchemaProblem(format string, args ...any) document.Problem {
-	return c.doc.Problem(document.Lookup(document.Lookup(c.doc.Node, "spec"), "schema"), document.CodeReference, "spec.schema: "+format, args...)
+	schema := document.Lookup(document.Lookup(c.doc.Node, "spec"), "schema")
+	return c.doc.Problem(schema, document.CodeReference, "spec.schema: "+format, args...)
 }
 
 // CheckedTexts are texts in the objects of one kind.
