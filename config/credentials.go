@@ -88,8 +88,8 @@ func namesSecret(key string) bool {
 var secretWords = []string{"password", "passwd", "passphrase", "pwd", "secret", "token", "apikey", "privatekey", "accesskey",
 	"credential", "signature", "dsn"}
 
-// addCredentials adds the credentials in a text.
-func (r *Redactor) addCredentials(text string) {
+// AddText adds the credentials in a text of any form, such as a field, or a file that is no YAML.
+func (r *Redactor) AddText(text string) {
 	for _, found := range credentials(text) {
 		r.Add(found)
 		if decoded, err := url.PathUnescape(found); err == nil {
@@ -97,9 +97,6 @@ func (r *Redactor) addCredentials(text string) {
 		}
 	}
 }
-
-// AddText adds the credentials in a text of any form, such as a file that is no YAML.
-func (r *Redactor) AddText(text string) { r.addCredentials(text) }
 
 // AddLogin adds what we say to a server to be let in: a user and a password, or a token without a user. A
 // server may repeat it as it came, or in base64 as HTTP has it.
@@ -116,7 +113,7 @@ func (r *Redactor) AddLogin(user, password string) {
 
 // AddURL adds the credentials in the address of a server, and all values of its query.
 func (r *Redactor) AddURL(address string) {
-	r.addCredentials(address)
+	r.AddText(address)
 	parsed, err := url.Parse(address)
 	if err != nil {
 		return

@@ -21,7 +21,7 @@ import (
 func (r *Redactor) AddPlaces(places []SecretPlace) {
 	for _, p := range places {
 		if p.Key != nil {
-			r.addCredentials(p.Key.Value)
+			r.AddText(p.Key.Value)
 		}
 		r.addCredentialsBelow(p.Node, 0)
 		switch p.why {
@@ -121,7 +121,7 @@ func (r *Redactor) addCredentialsBelow(n *yaml.Node, depth int) {
 	if n = document.Resolved(n); depth > document.MaxDepth {
 		return
 	}
-	r.addCredentials(textOf(n))
+	r.AddText(textOf(n))
 	for _, child := range n.Content {
 		r.addCredentialsBelow(child, depth+1)
 	}

@@ -5,7 +5,6 @@ package config
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"path"
@@ -20,11 +19,7 @@ import (
 // "Rollout default (looser)", "Tenant shop", "Window friday", "allowedChanges", "budget", "checks",
 // "facts", "policies", and "tenants of Cluster sas-1" for whom it takes.
 func RuleChanges(base, head *Repository) (changed []string) {
-	for name := range maps.Keys(merged(base.Tenants, head.Tenants)) {
-		if !base.Tenants[name].same(head.Tenants[name]) {
-			changed = append(changed, "Tenant "+name)
-		}
-	}
+	changed = append(changed, changedIn("Tenant", base.Tenants, head.Tenants, (*Tenant).same)...)
 	for _, c := range head.Clusters {
 		i := slices.IndexFunc(base.Clusters, func(was *Cluster) bool { return was.Name == c.Name })
 		if i >= 0 && !slices.Equal(base.Clusters[i].Tenants, c.Tenants) {
@@ -50,8 +45,9 @@ func RuleChanges(base, head *Repository) (changed []string) {
 	if before, now := base.Release.Budget, head.Release.Budget; !reflect.DeepEqual(before, now) {
 		changed = append(changed, "budget"+looserText(!reflect.DeepEqual(now.Stricter(before), now)))
 	}
-	changed = append(changed, changedIn("Mask", base.Masks, head.Masks, (*Mask).content)...)
-	changed = append(changed, changedIn("Window", base.Windows, head.Windows, (*Window).content)...)
+	masks, windows := func(m *Mask) string { return m.Name }, func(w *Window) string { return w.Name }
+	changed = append(changed, changedIn("Mask", byName(base.Masks, masks), byName(head.Masks, masks), (*Mask).same)...)
+	changed = append(changed, changedIn("Window", byName(base.Windows, windows), byName(head.Windows, windows), (*Window).same)...)
 	for name, differ := range map[string]bool{
 		"allowedChanges": !slices.EqualFunc(base.AllowedChanges, head.AllowedChanges, sameAllowed), "checks": base.Checks != head.Checks,
 		"HealthRules": !slices.EqualFunc(base.HealthRules, head.HealthRules, (*HealthRule).same),
@@ -74,32 +70,23 @@ func looserText(isLooser bool) string {
 	return ""
 }
 
-// changedIn are the documents of a kind that are not the same in two lists, by their contents.
-func changedIn[T any](kind string, base, head []T, contentOf func(T) (name, text string)) (changed []string) {
-	texts := map[string]string{}
-	for _, each := range base {
-		name, text := contentOf(each)
-		texts[name] = text
-	}
-	for _, each := range head {
-		name, text := contentOf(each)
-		if before, known := texts[name]; !known || before != text {
+// changedIn are the documents of a kind that are not the same in two states, by their names. One
+// of the two that are compared may be the zero value: the document is not there.
+func changedIn[T any](kind string, base, head map[string]T, same func(T, T) bool) (changed []string) {
+	for name := range merged(base, head) {
+		if !same(base[name], head[name]) {
 			changed = append(changed, kind+" "+name)
 		}
-		delete(texts, name)
-	}
-	for name := range texts {
-		changed = append(changed, kind+" "+name)
 	}
 	return changed
 }
 
-// content is the Mask's name, and all that it says.
-func (m *Mask) content() (name, text string) { return m.Name, fmt.Sprintf("%q %+v", m.Reason, m.Where) }
-
-// content is the Window's name, and all that it says.
-func (w *Window) content() (name, text string) {
-	return w.Name, fmt.Sprintf("%q %t %+v %+v", w.Reason, w.Deny, w.Where, w.Time)
+func byName[T any](list []T, nameOf func(T) string) map[string]T {
+	named := make(map[string]T, len(list))
+	for _, each := range list {
+		named[nameOf(each)] = each
+	}
+	return named
 }
 
 // SameFiles says whether a folder, which need not be there, has the same files in two trees.
@@ -159,6 +146,23 @@ func (r *Rollout) same(other *Rollout) bool {
 		return r == other
 	}
 	return sameBut(*r, *other, func(r *Rollout) *document.Position { return &r.Position })
+}
+
+// same says whether two Masks say the same; either may be nil.
+func (m *Mask) same(other *Mask) bool {
+	if m == nil || other == nil {
+		return m == other
+	}
+	return m.Reason == other.Reason && reflect.DeepEqual(m.Where, other.Where)
+}
+
+// same says whether two Windows say the same; either may be nil.
+func (w *Window) same(other *Window) bool {
+	if w == nil || other == nil {
+		return w == other
+	}
+	sameTime := w.Deny == other.Deny && w.Time == other.Time
+	return sameTime && w.Reason == other.Reason && reflect.DeepEqual(w.Where, other.Where)
 }
 
 // same says whether two rules say the same.

@@ -7,7 +7,6 @@ import (
 	"path"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/swell-sh/swell/config/document"
 )
@@ -41,7 +40,7 @@ func (r *Repository) isRule(file string) bool {
 	l := &r.layout
 	return slices.Contains(ownersFiles, file) || slices.ContainsFunc([]string{l.fleet, l.policies, l.schemas, l.facts},
 		func(folder string) bool {
-			return folder != "" && folder != "." && (file == folder || strings.HasPrefix(file, path.Clean(folder)+"/"))
+			return folder != "" && folder != "." && Within(file, path.Clean(folder))
 		})
 }
 
@@ -89,8 +88,7 @@ func (r *Rollouts) For(unit UnitPath, name string) *Rollout {
 // that is the stricter of each number, and the gates of both. Else it is base: neither is stricter
 // in all. It is r itself where it is as strict as base, or base is nil.
 func (r *Rollout) Stricter(base *Rollout) *Rollout {
-	if base == nil || reflect.DeepEqual(r.Waves, base.Waves) && r.OnFailure == base.OnFailure && r.Unreachable == base.Unreachable &&
-		(!r.FastRevert || base.FastRevert) {
+	if base == nil {
 		return r
 	}
 	if !slices.EqualFunc(r.Waves, base.Waves, Wave.picksLike) {

@@ -124,7 +124,7 @@ func (c *Compiler) Accepted(commit config.Commit, tree config.Tree) *Snapshot {
 }
 
 func (c *Compiler) snapshot(commit config.Commit, tree config.Tree, past config.Past) *Snapshot {
-	var previous *config.Repository
+	previous := c.Base // most of it is as it was there
 	if c.world != nil {
 		previous = c.world.repository
 	}

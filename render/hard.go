@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -216,6 +217,23 @@ func (h *hardKinds) distinct() (sets []*schema.Set) {
 		}
 	}
 	return sets
+}
+
+// servedName is a kind as a manifest names it.
+type servedName struct{ apiVersion, kind string }
+
+// served are the kinds of all clusters. One comes again where another cluster has other schemas.
+func (h *hardKinds) served() iter.Seq2[servedName, *schema.Kind] {
+	return func(yield func(servedName, *schema.Kind) bool) {
+		for _, set := range h.distinct() {
+			for _, text := range set.Names() {
+				apiVersion, kindName, _ := strings.Cut(text, " ")
+				if k := set.Kind(apiVersion, kindName); k != nil && !yield(servedName{apiVersion, kindName}, k) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // hardHash is the address of what a kind is in the clusters of a unit, for the name of a

@@ -12,7 +12,6 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/policy"
-	"github.com/swell-sh/swell/render/schema"
 )
 
 // findIdle finds policies that no binding puts in force, bindings of no policy, and parameters that
@@ -106,7 +105,7 @@ func (w *world) idlePolicies() (idle []config.IdleReference) {
 	if w.policies == nil || len(w.policies.from) == 0 || w.hard.troubled() {
 		return nil
 	}
-	known := knownResources(w.hard.distinct())
+	known := w.hard.resources()
 	for i, doc := range w.policies.from {
 		object := w.policies.good[i].Object
 		if !policy.IsAdmission(policy.GroupOf(doc.APIVersion), doc.Kind) || isOptional(object) {
@@ -132,21 +131,14 @@ type resource struct{ group, version, name string }
 
 type resources []resource
 
-// knownResources are those of any cluster.
-func knownResources(sets []*schema.Set) (list resources) {
+// resources are those of any cluster.
+func (h *hardKinds) resources() (list resources) {
 	seen := map[resource]bool{}
-	for _, set := range sets {
-		for _, name := range set.Names() {
-			apiVersion, kindName, _ := strings.Cut(name, " ")
-			k := set.Kind(apiVersion, kindName)
-			if k == nil {
-				continue
-			}
-			r := resource{policy.GroupOf(apiVersion), apiVersion[strings.LastIndex(apiVersion, "/")+1:], k.Resource()}
-			if !seen[r] {
-				seen[r] = true
-				list = append(list, r)
-			}
+	for name, k := range h.served() {
+		r := resource{policy.GroupOf(name.apiVersion), name.apiVersion[strings.LastIndex(name.apiVersion, "/")+1:], k.Resource()}
+		if !seen[r] {
+			seen[r] = true
+			list = append(list, r)
 		}
 	}
 	return list

@@ -44,18 +44,12 @@ func (w *world) idleTenants() (idle []config.IdleReference) {
 // scopedKinds are the names of the kinds that live in namespaces, and of those that do not, in any
 // cluster, see [config.KindName].
 func (w *world) scopedKinds() (namespaced, clusterWide []string) {
-	for _, set := range w.hard.distinct() {
-		for _, name := range set.Names() {
-			apiVersion, kindName, _ := strings.Cut(name, " ")
-			list := &clusterWide
-			switch k := set.Kind(apiVersion, kindName); {
-			case k == nil:
-				continue
-			case k.Namespaced:
-				list = &namespaced
-			}
-			*list = append(*list, config.KindName(policy.GroupOf(apiVersion), kindName))
+	for name, k := range w.hard.served() {
+		list := &clusterWide
+		if k.Namespaced {
+			list = &namespaced
 		}
+		*list = append(*list, config.KindName(policy.GroupOf(name.apiVersion), name.kind))
 	}
 	slices.Sort(namespaced)
 	slices.Sort(clusterWide)

@@ -101,7 +101,7 @@ Exit codes: 0 no problems, 1 problems, 2 could not check.`,
 				}
 			}
 			if compiler.Base != nil {
-				printRuleChanges(cmd.ErrOrStderr(), base, compiler.Base, snapshot.Repository)
+				printRuleChanges(cmd.ErrOrStderr(), base, compiler.Base, snapshot)
 			}
 			found.printNotes(cmd.ErrOrStderr())
 			found.printLeftOut(cmd.ErrOrStderr(), where.verbose)

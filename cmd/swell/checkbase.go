@@ -104,13 +104,13 @@ func broughtSince(earlier, s *render.Snapshot, problems document.Problems) (brou
 
 // printRuleChanges says which rules the change itself changes: whoever reviews it has to
 // know that these hold only once it is in.
-func printRuleChanges(w io.Writer, name string, base, head *config.Repository) {
-	changed := config.RuleChanges(base, head)
+func printRuleChanges(w io.Writer, name string, base *config.Repository, head *render.Snapshot) {
+	changed := config.RuleChanges(base, head.Repository)
 	if len(changed) == 0 {
 		return
 	}
 	judges := fmt.Sprintf("those of %s judge it too", name)
-	if head.OnlyRules(base) {
+	if head.Base == nil {
 		judges = "they count at once, as it edits nothing else"
 	}
 	fmt.Fprintf(w, "swell: note: the change edits rules that judge changes: %s; %s\n", document.Some(changed, 5), judges)

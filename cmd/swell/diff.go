@@ -240,7 +240,7 @@ func (o *diffOptions) tell(cmd *cobra.Command, c *comparison) error {
 	if len(c.both) > 0 {
 		fmt.Fprintf(notes, "swell: note: changed in %s, too, and shown as %s has them: %s\n", c.from, c.to, document.Some(c.both, 5))
 	}
-	printRuleChanges(notes, c.from, c.base.Repository, c.head.Repository)
+	printRuleChanges(notes, c.from, c.base.Repository, c.head)
 	printProblems(notes, c.problems)
 	for _, problem := range c.before {
 		fmt.Fprintf(notes, "in %s, too: %s\n", c.from, problem)
