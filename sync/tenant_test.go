@@ -200,6 +200,8 @@ subjects: [{kind: ServiceAccount, name: %s, namespace: default}]
 	w.soaked("app", 1)
 	before := w.tenant
 	w.tenantDocuments(before, next)
+	w.commit()
+	w.pass() // the Tenant comes first: a change is judged by the rules it goes to
 	w.write("services/swell.yaml", fmt.Sprintf("apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: all}\nspec: {tenant: %s, placement: {topology: cell}}\n", next))
 	w.commit()
 	w.approvePlan() // the unit stays, and its workloads leave their namespaces

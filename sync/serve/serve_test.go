@@ -339,7 +339,7 @@ func TestRefusedOrders(t *testing.T) {
 		code int
 		want string
 	}{
-		{Request{Verb: "stop", All: true}, 422, `verb "stop": want one of [pause freeze mask retire exempt resume thaw unmask restore unexempt retry promote rollback reconcile clear accept approve]`},
+		{Request{Verb: "stop", All: true}, 422, `verb "stop": want one of pause, freeze, mask, retire, exempt, resume, thaw, unmask, restore, unexempt, retry, promote, rollback, reconcile, clear, accept, approve`},
 		{Request{Verb: order.Pause}, 422, "pause: want a unit, a target, a cluster, a tenant or a wave"},
 		{Request{Verb: order.Pause, All: true, About: []string{"dev"}}, 422, "--all and a name: want one of them"},
 		{Request{Verb: order.Pause, About: []string{"shop/crt"}}, 404, `"shop/crt": no such unit, target or cluster, did you mean "shop/cart"?`},

@@ -175,7 +175,7 @@ func TestHelperFails(t *testing.T) {
 	const leaked = "c2VjcmV0LWRhdGEta2V5LW9mLTMyLWJ5dGVzLWhlcmU="
 	for name, test := range map[string]struct{ text, want string }{
 		"fails":      {"echo cannot reach the key service >&2; exit 3", "exit status 3: cannot reach the key service; the file is encrypted for age1"},
-		"leaks":      {"echo key " + leaked + " is bad >&2; exit 1", "exit status 1: key (secret) is bad"},
+		"leaks":      {"echo key " + leaked + " is bad >&2; exit 1", "exit status 1: key (secret)= is bad; the file is"},
 		"silent":     {"exit 0", "gave no data key"},
 		"no base64":  {"echo '" + strings.Repeat("%", 44) + "'", "gave no data key"},
 		"too short":  {"echo aHVudGVyMg==", "gave no data key"},
