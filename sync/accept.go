@@ -4,6 +4,7 @@
 package sync
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -11,8 +12,9 @@ import (
 	"github.com/swell-sh/swell/sync/store"
 )
 
-// accept has a cluster that was made anew under its name count as a new one. What the one
-// before had is forgotten with it, and the newest commit comes to the new one through the waves.
+// accept has a cluster that was made anew under its name count as a new one, or one whose Lease
+// names another one count as that of its name. What the one before had is forgotten with it, and
+// the newest commit comes to the new one through the waves.
 func (p *pass) accept(o *order.Order) error {
 	name := o.Scope.Target.Cluster()
 	clusters, err := p.tx.Clusters()
@@ -27,8 +29,9 @@ func (p *pass) accept(o *order.Order) error {
 	if err != nil {
 		return err
 	}
+	before := cmp.Or(clusters[name].UID, "that nobody knew")
 	p.noteOrder(o, o.Verb, fmt.Sprintf("%s (kube-system had the UID %s, and has %s: %s are forgotten)",
-		o.Text(), clusters[name].UID, o.To, extentOf(entries)))
+		o.Text(), before, o.To, extentOf(entries)))
 	p.sweeps.ledger.ForgetCluster(name)
 	p.r.Transitions = append(p.r.Transitions, p.state.Distrust(name, fmt.Sprintf("cluster %s is a new one", name), p.r.At)...)
 	if err := errors.Join(p.forget(name), p.tx.Pin(name, o.To), p.tx.DropOrder(o)); err != nil {
@@ -47,8 +50,8 @@ func (p *pass) refusesAccept(clusters map[string]store.ClusterState, name, uid s
 		}
 	}
 	switch known := clusters[name]; {
-	case known.UID == "":
-		return "swell has seen no cluster of this name"
+	case known.UID == "" && !p.monorepo.wanted.Clusters[name]:
+		return "the fleet has no cluster of this name"
 	case known.UID == uid:
 		return "it is the cluster that swell knows"
 	case known.Survey == store.Departed:

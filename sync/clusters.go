@@ -19,7 +19,7 @@ func (d *Daemon) openFleet(ctx context.Context) error {
 	}
 	d.fleet, err = fleet.New(fleet.Options{
 		Clusters: d.Clusters, KubeconfigDir: d.KubeconfigDir, Allow: d.Allow, Reach: d.Reach, Connection: d.Connection, Lease: d.Lease, LeaseTimes: d.LeaseTimes,
-		Holder: holder, Pin: d.Store.PinCluster, Known: d.isKnown, Changed: d.wake,
+		Holder: holder, Pin: d.pin, Known: d.isKnown, Changed: d.wake,
 	}, d.monorepo.name)
 	if err != nil {
 		return err
@@ -31,7 +31,15 @@ func (d *Daemon) openFleet(ctx context.Context) error {
 	return nil
 }
 
-// isKnown says whether the state knows what swell has in a cluster of that name, or in one with
+// pin is [store.Store.PinCluster] for the fleet of the newest commit. It is safe for concurrent use.
+func (d *Daemon) pin(ctx context.Context, name, uid string) (pinned string, err error) {
+	return d.Store.PinCluster(ctx, name, uid, func() bool {
+		fleet := d.surveys.fleet.Load()
+		return fleet != nil && (*fleet)[name]
+	})
+}
+
+// isKnown says whether the state knows a cluster of that name by its identity, or one with
 // that identity under another name. It is safe for concurrent use.
 func (d *Daemon) isKnown(name, uid string) bool {
 	clusters, err := d.Store.Clusters()
@@ -39,7 +47,8 @@ func (d *Daemon) isKnown(name, uid string) bool {
 		return false // it is asked again
 	}
 	for other, c := range clusters {
-		if (other == name || uid != "" && c.UID == uid) && c.Survey != store.Unsurveyed {
+		isSurveyed := c.Survey != store.Unsurveyed
+		if other == name && (c.UID != "" || isSurveyed) || uid != "" && c.UID == uid && isSurveyed {
 			return true
 		}
 	}

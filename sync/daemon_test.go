@@ -61,9 +61,11 @@ func realClusters(t testing.TB) *devcluster.Clusters {
 type world struct {
 	endpoints map[string]config.Endpoint
 	testing.TB
-	clusters    *devcluster.Clusters          // nil when they are simulated
-	simulated   map[string]*simulator.Cluster // nil when they are real
-	recorder    recorder                      // of what simulated ones are asked
+	clusters  *devcluster.Clusters          // nil when they are simulated
+	simulated map[string]*simulator.Cluster // nil when they are real
+	// connected leads to the cluster that has a name by now; mostly nil: to the simulated one.
+	connected   func(name string) http.RoundTripper
+	recorder    recorder // of what simulated ones are asked
 	tenant      string
 	dir         string
 	now         time.Time
@@ -244,7 +246,9 @@ func (w *world) reach(cluster string) *rest.Config {
 		return nil
 	}
 	cfg := c.Config()
-	cfg.Transport = w.recorder.through(cluster, c)
+	if cfg.Transport = w.recorder.through(cluster, c); w.connected != nil {
+		cfg.Transport = w.connected(cluster)
+	}
 	return cfg
 }
 

@@ -27,7 +27,9 @@ func (p *pass) trackClusters() error {
 	if fleet == nil || p.monorepo.wanted.Refused() != "" {
 		return nil
 	}
-	if err := p.findRenamed(fleet); err != nil {
+	before := p.surveys.fleet.Swap(&fleet)
+	isOther := before != nil && !maps.Equal(*before, fleet)
+	if err := p.findPinned(fleet, isOther); err != nil {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.surveys.known)) {
@@ -65,11 +67,11 @@ func (p *pass) forgetDeparted() error {
 	return nil
 }
 
-// findRenamed reads the clusters again while one is departed: it may have another name by
-// now, see [store.Store.PinCluster].
-func (p *pass) findRenamed(fleet map[string]bool) error {
+// findPinned reads the clusters again while one is departed, as it may have another name by now, see
+// [store.Store.PinCluster], and when the fleet is another one: whoever was pinned and never surveyed may leave.
+func (p *pass) findPinned(fleet map[string]bool, isOther bool) error {
 	departed := func(c store.ClusterState) bool { return c.Survey == store.Departed }
-	if !slices.ContainsFunc(slices.Collect(maps.Values(p.surveys.known)), departed) {
+	if !isOther && !slices.ContainsFunc(slices.Collect(maps.Values(p.surveys.known)), departed) {
 		return nil
 	}
 	clusters, err := p.tx.Clusters()
@@ -80,10 +82,11 @@ func (p *pass) findRenamed(fleet map[string]bool) error {
 		if _, exists := clusters[name]; !exists && departed(known) {
 			p.dropDeparted(name)
 			delete(p.surveys.known, name)
+			p.forgotten = append(p.forgotten, name) // should it be called that again, it is pinned again
 		}
 	}
 	for name, c := range clusters {
-		if departed(c) && fleet[name] {
+		if _, isKnown := p.surveys.known[name]; !isKnown || departed(c) && fleet[name] {
 			p.surveys.known[name] = c
 		}
 	}
@@ -175,9 +178,7 @@ func (p *pass) forget(name string) error {
 	delete(p.surveys.known, name)
 	delete(p.surveys.compared, name)
 	delete(p.surveys.due, name)
-	if c := p.fleet.Of(name); c != nil {
-		c.Forget()
-	}
+	p.forgotten = append(p.forgotten, name)
 	return p.tx.ForgetCluster(name)
 }
 

@@ -76,6 +76,8 @@ type pass struct {
 	jobs []*executor.Job // that are to begin
 	// inherited are the orders of other states that are in force from now on, by cluster.
 	inherited map[string]string
+	// forgotten are the clusters whose identity is not that of the state any more, once this is stored.
+	forgotten []string
 }
 
 // all are the steps of a pass. Each changes what is in memory and adds to the
@@ -110,6 +112,11 @@ func (p *pass) store(ctx context.Context, steps []func() error) error {
 	}
 	p.state.Stored()
 	p.sweeps.ledger.Stored()
+	for _, name := range p.forgotten {
+		if c := p.fleet.Of(name); c != nil {
+			c.Forget()
+		}
+	}
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/swell-sh/swell/config"
@@ -46,13 +47,15 @@ type surveys struct {
 	compared map[string]int
 	failures map[string]error
 	awaits   map[string]awaited // what the rebuilding of a cluster waits for
+	// fleet are the clusters of the newest commit that was taken: no others are pinned. It is nil before.
+	fleet *atomic.Pointer[map[string]bool]
 	// reported says that the state of rollouts knows where objects were found.
 	reported bool
 }
 
 func newSurveys(known map[string]store.ClusterState) surveys {
 	return surveys{known: known, underWay: map[string]chan surveyed{}, due: map[string]time.Time{}, compared: map[string]int{},
-		failures: map[string]error{}, awaits: map[string]awaited{}}
+		failures: map[string]error{}, awaits: map[string]awaited{}, fleet: &atomic.Pointer[map[string]bool]{}}
 }
 
 // surveyed is what a survey found.

@@ -37,7 +37,7 @@ type Store interface {
 	Unreached() ([]string, error)
 
 	Clusters() (map[string]store.ClusterState, error)
-	PinCluster(ctx context.Context, name, uid string) (pinned string, err error)
+	PinCluster(ctx context.Context, name, uid string, belongs func() bool) (pinned string, err error)
 	Hold(ctx context.Context) (store.Holder, error)
 
 	Inventory(unit config.UnitPath, target config.TargetName) (map[object.ID]store.Entry, error)

@@ -87,8 +87,9 @@ func acceptCommand(in *invocation) *cobra.Command {
 		long: `Take a cluster that was made anew under its name for a new one. Nothing is written to a
 cluster that has another identity than before: a kubeconfig may have been swapped. swell
 status shows both identities. Accepting the new one forgets what the old one had, and brings
-the newest commit there through the waves, as to any new cluster. --uid and --reason are
-required.`,
+the newest commit there through the waves, as to any new cluster. The same goes for a cluster
+that the state knows nothing of and whose Lease has the name of another one. --uid and
+--reason are required.`,
 		example: "  swell cluster accept sas-1 --uid 1f6a8e04-9d43-4c1b-8b0e-6a4f5d2c7e11 --reason \"rebuilt after the fire\""})
 }
 

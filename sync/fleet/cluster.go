@@ -32,7 +32,9 @@ type Cluster struct {
 	// pinned is the identity that the cluster has had since swell first saw
 	// it, once that was looked up.
 	pinned string
-	link   *link // nil before the first look, and after a loss
+	// forgotten is how often [Cluster.Forget] was called: what was looked up before is of no use.
+	forgotten int
+	link      *link // nil before the first look, and after a loss
 	// down says why the last look failed. While it is set, a look is under way
 	// in the background, so that no pass waits for a cluster that is gone.
 	down error
@@ -281,7 +283,7 @@ func (c *Cluster) awaitReconnect(ctx context.Context) *link {
 // pass, which may wait for the lock.
 func (c *Cluster) identity(ctx context.Context, conn *apply.Cluster, uid string) (string, error) {
 	c.mu.Lock()
-	known := c.pinned
+	known, forgotten := c.pinned, c.forgotten
 	c.mu.Unlock()
 	if known != "" {
 		return known, nil
@@ -297,17 +299,19 @@ func (c *Cluster) identity(ctx context.Context, conn *apply.Cluster, uid string)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if pinned == uid { // else another one may be accepted at this moment
+	if pinned == uid && forgotten == c.forgotten { // else another one may be accepted at this moment
 		c.pinned = pinned
 	}
 	return pinned, nil
 }
 
-// Forget drops the identity of the cluster: the next one that answers is pinned.
+// Forget drops the identity of the cluster: the next one that answers is pinned. The state has to have
+// forgotten it before: whoever asks meanwhile would find the old one.
 func (c *Cluster) Forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.pinned, c.link = "", nil
+	c.forgotten++
 }
 
 // Term is the number of the time for which the cluster's Lease is ours, from 1. Zero

@@ -58,18 +58,19 @@ func (l *lease) mayBe(ctx context.Context, conn *apply.Cluster, uid string) (isS
 	case err != nil:
 		return false, l.named(err)
 	}
-	if err := l.contradicts(existing); err != nil {
+	if err := l.contradicts(existing, uid); err != nil {
 		return false, NotWriter{l.named(err)}
 	}
 	return true, nil
 }
 
-// contradicts is the error that a Lease is of another cluster.
-func (l *lease) contradicts(existing *coordinationv1.Lease) error {
+// contradicts is the error that a Lease is of another cluster. uid is that of the one that has it.
+func (l *lease) contradicts(existing *coordinationv1.Lease, uid string) error {
 	if name := existing.Annotations[config.AnnotationCluster]; name != "" && name != l.cluster {
 		const text = "it is cluster %s by the annotation %s of this Lease, and the state knows nothing of it: " +
-			"where kubeconfigs are swapped, swap them back; where it has another name by now, take the annotation away"
-		return fmt.Errorf(text, name, config.AnnotationCluster)
+			"where kubeconfigs are swapped, swap them back; where it has another name by now, " +
+			"swell cluster accept %s --uid %s takes it for that"
+		return fmt.Errorf(text, name, config.AnnotationCluster, l.cluster, uid)
 	}
 	return nil
 }
@@ -79,7 +80,7 @@ func (l *lease) contradicts(existing *coordinationv1.Lease) error {
 // kubeconfigs may be swapped.
 func (l *lease) read(existing *coordinationv1.Lease) error {
 	if l.known != nil && !l.known(l.cluster, "") {
-		if err := l.contradicts(existing); err != nil {
+		if err := l.contradicts(existing, "UID"); err != nil {
 			return err
 		}
 	}

@@ -174,14 +174,14 @@ func (s *state) Update(ctx context.Context, do func(*store.Tx) error) error {
 	return nil
 }
 
-func (s *state) PinCluster(ctx context.Context, name, uid string) (string, error) {
+func (s *state) PinCluster(ctx context.Context, name, uid string, belongs func() bool) (string, error) {
 	if s.process.point("before a pin") {
 		return "", errKilled
 	}
 	if s.process.disk.full.Load() {
 		return "", errFull
 	}
-	return s.Store.PinCluster(ctx, name, uid)
+	return s.Store.PinCluster(ctx, name, uid, belongs)
 }
 
 // source is Git as a process has it.

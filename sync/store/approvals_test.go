@@ -175,14 +175,14 @@ func TestTakeIn(t *testing.T) {
 
 func TestSurveyed(t *testing.T) {
 	s := open(t, t.TempDir())
-	value[string](t)(s.PinCluster(t.Context(), "dev", "uid"))
+	value[string](t)(s.PinCluster(t.Context(), "dev", "uid", ours))
 	same(t, map[string]ClusterState{"dev": {Name: "dev", UID: "uid"}}, value[map[string]ClusterState](t)(s.Clusters()))
 	update(t, s, func(tx *Tx) error {
 		return errors.Join(tx.Surveyed("dev", Rebuilding, "x.example.com/v1"), tx.Surveyed("new", Known, ""))
 	})
 	same(t, map[string]ClusterState{"dev": {Name: "dev", UID: "uid", Survey: Rebuilding, Unknown: "x.example.com/v1"}, "new": {Name: "new", Survey: Known}},
 		value[map[string]ClusterState](t)(s.Clusters()))
-	same(t, "later", value[string](t)(s.PinCluster(t.Context(), "new", "later")))
+	same(t, "later", value[string](t)(s.PinCluster(t.Context(), "new", "later", ours)))
 }
 
 // TestOlderSchema: a state of version 1 can be looked at, cannot be approved in,

@@ -15,28 +15,38 @@ import (
 // when it was first seen. uid is noted as that if it never was. A caller must
 // not write to a cluster that now has another one. A cluster that left the fleet under
 // another name, with the same UID, was renamed: it keeps what the state knows of it, and is
-// still [Departed].
-func (s *Store) PinCluster(ctx context.Context, name, uid string) (pinned string, err error) {
+// still [Departed]. belongs says, in the transaction, whether the fleet has a cluster of that
+// name: whoever asks may have begun before it left. It is an error where it has none.
+func (s *Store) PinCluster(ctx context.Context, name, uid string, belongs func() bool) (pinned string, err error) {
 	if pinned, err = s.pinned(name); err != nil || pinned != "" {
 		return pinned, err
 	}
 	if uid == "" {
 		return "", fmt.Errorf("cluster %s: pinned without a UID", name)
 	}
-	other, survey, err := s.namedLike(name, uid)
-	if err != nil || other != "" && survey != Departed {
-		return "", errors.Join(err, fmt.Errorf("cluster %s: it is cluster %s under another name: both have the kube-system UID %s", name, other, uid))
-	}
 	err = s.Update(ctx, func(tx *Tx) error {
-		if other != "" {
-			return tx.renameCluster(other, name)
+		if pinned, err = tx.pinned(name); err != nil || pinned != "" { // somebody else was first
+			return err
 		}
-		return tx.Pin(name, uid)
+		if !belongs() {
+			return fmt.Errorf("cluster %s: it is not of the fleet", name)
+		}
+		pinned = uid
+		other, survey, err := tx.namedLike(name, uid)
+		switch {
+		case err != nil:
+			return err
+		case other == "":
+			return tx.Pin(name, uid)
+		case survey != Departed:
+			return fmt.Errorf("cluster %s: it is cluster %s under another name: both have the kube-system UID %s", name, other, uid)
+		}
+		return tx.renameCluster(other, name)
 	})
 	if err != nil {
 		return "", err
 	}
-	return s.pinned(name) // somebody else may have been first
+	return pinned, nil
 }
 
 // Pin notes the UID of a cluster that none is known of.
@@ -44,8 +54,8 @@ func (tx *Tx) Pin(name, uid string) error {
 	return tx.exec(`INSERT INTO clusters (name, uid) VALUES (?, ?) ON CONFLICT DO UPDATE SET uid = excluded.uid WHERE uid = ''`, name, uid)
 }
 
-func (s *Store) pinned(name string) (uid string, err error) {
-	err = s.reader.QueryRow(`SELECT uid FROM clusters WHERE name = ?`, name).Scan(&uid)
+func (s Reader) pinned(name string) (uid string, err error) {
+	err = s.db.QueryRow(`SELECT uid FROM clusters WHERE name = ?`, name).Scan(&uid)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
 	}
@@ -57,7 +67,7 @@ func (s *Store) pinned(name string) (uid string, err error) {
 
 // namedLike finds another name that the same cluster is known under. Two names
 // for one would let a unit that moves from one to the other delete its objects.
-func (s *Store) namedLike(name, uid string) (other string, survey Survey, err error) {
+func (s Reader) namedLike(name, uid string) (other string, survey Survey, err error) {
 	err = s.query(func(rows *sql.Rows) error { return rows.Scan(&other, (*string)(&survey)) },
 		`SELECT name, survey FROM clusters WHERE uid = ? AND name <> ?`, uid, name)
 	return other, survey, err

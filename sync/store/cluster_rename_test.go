@@ -6,6 +6,7 @@ package store
 import (
 	"errors"
 	"strings"
+	gosync "sync"
 	"testing"
 
 	"github.com/swell-sh/swell/config"
@@ -16,18 +17,23 @@ import (
 func TestADepartedClusterIsRenamed(t *testing.T) {
 	s := open(t, t.TempDir())
 	defer s.Close()
-	uid := value[string](t)(s.PinCluster(t.Context(), "old", "uid-1"))
+	uid := value[string](t)(s.PinCluster(t.Context(), "old", "uid-1", ours))
 	cell, whole, other := entry(1), entry(2), entry(3)
 	cell.Target, whole.Target, other.Target = "old/a", "old", "older"
 	cell.UID, whole.UID, other.UID = "a", "b", "c"
 	update(t, s, func(tx *Tx) error {
 		return errors.Join(tx.Surveyed("old", Known, ""), tx.Confirm([]Entry{cell, whole, other}), tx.Surveyed("new", Unsurveyed, ""))
 	})
-	if _, err := s.PinCluster(t.Context(), "new", uid); err == nil || !strings.Contains(err.Error(), "it is cluster old under another name") {
+	if _, err := s.PinCluster(t.Context(), "new", uid, ours); err == nil || !strings.Contains(err.Error(), "it is cluster old under another name") {
 		t.Errorf("the new name was taken: %v", err)
 	}
 	update(t, s, func(tx *Tx) error { return tx.Surveyed("old", Departed, "") })
-	if pinned := value[string](t)(s.PinCluster(t.Context(), "new", uid)); pinned != uid {
+	var all gosync.WaitGroup
+	for range 8 { // who asks at the same time keeps the row
+		all.Go(func() { _, _ = s.PinCluster(t.Context(), "new", uid, ours) })
+	}
+	all.Wait()
+	if pinned := value[string](t)(s.PinCluster(t.Context(), "new", uid, ours)); pinned != uid {
 		t.Errorf("pinned %s", pinned)
 	}
 	var targets []config.TargetName

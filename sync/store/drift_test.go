@@ -95,7 +95,7 @@ func TestSchemaOneIsBroughtUpToDate(t *testing.T) {
 	for range 2 { // the second time nothing is left to do
 		s := open(t, dir)
 		same(t, "x", string(value[map[string][]byte](t)(unitsAsText(s))["a"]))
-		same(t, "u", value[string](t)(s.PinCluster(t.Context(), "dev", "other")))
+		same(t, "u", value[string](t)(s.PinCluster(t.Context(), "dev", "other", ours)))
 		one := entry(1)
 		update(t, s, func(tx *Tx) error {
 			return errors.Join(tx.PutDrifts([]Drift{{Object: one.Of(), Mode: "report"}}), tx.SetDeepAfter("dev", one.Of()))

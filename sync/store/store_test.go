@@ -255,9 +255,12 @@ func TestFieldsAreStoredOnce(t *testing.T) {
 	same(t, entries[:1], value[[]Entry](t)(s.ClusterInventory("dev")))
 }
 
+// ours is of a cluster that belongs to the fleet.
+func ours() bool { return true }
+
 func TestPinCluster(t *testing.T) {
 	s := open(t, t.TempDir())
-	pin := func(uid string) string { return value[string](t)(s.PinCluster(t.Context(), "dev", uid)) }
+	pin := func(uid string) string { return value[string](t)(s.PinCluster(t.Context(), "dev", uid, ours)) }
 	at := time.Date(2026, 3, 1, 12, 0, 0, 987654321, time.FixedZone("", 3600))
 	update(t, s, func(tx *Tx) error { return tx.Swept("dev", at) })
 	same(t, "one", pin("one"))
@@ -265,11 +268,14 @@ func TestPinCluster(t *testing.T) {
 	update(t, s, func(tx *Tx) error { return tx.Swept("dev", at.Add(time.Second)) })
 	same(t, "one", pin("another"))
 	same(t, map[string]time.Time{"dev": at.Add(time.Second).UTC()}, value[map[string]time.Time](t)(s.SweptAt()))
-	if _, err := s.PinCluster(t.Context(), "other", ""); err == nil {
+	if _, err := s.PinCluster(t.Context(), "other", "", ours); err == nil {
 		t.Error("pinned without a UID")
 	}
-	if _, err := s.PinCluster(t.Context(), "other", "one"); err == nil {
+	if _, err := s.PinCluster(t.Context(), "other", "one", ours); err == nil {
 		t.Error("one cluster has two names")
+	}
+	if _, err := s.PinCluster(t.Context(), "left", "two", func() bool { return false }); err == nil {
+		t.Error("pinned what is not of the fleet")
 	}
 }
 
@@ -299,7 +305,7 @@ func TestPinClusterTwiceAtOnce(t *testing.T) {
 	pinned := make([]string, 8)
 	var all sync.WaitGroup
 	for i := range pinned {
-		all.Go(func() { pinned[i], _ = s.PinCluster(t.Context(), "dev", fmt.Sprint("uid", i)) })
+		all.Go(func() { pinned[i], _ = s.PinCluster(t.Context(), "dev", fmt.Sprint("uid", i), ours) })
 	}
 	all.Wait()
 	for _, uid := range pinned {
