@@ -27,8 +27,8 @@ func (p *pass) trackClusters() error {
 	if fleet == nil || p.monorepo.wanted.Refused() != "" {
 		return nil
 	}
-	before := p.surveys.fleet.Swap(&fleet)
-	isOther := before != nil && !maps.Equal(*before, fleet)
+	isOther := !maps.Equal(p.surveys.tracked, fleet)
+	p.surveys.tracked = fleet
 	if err := p.findPinned(fleet, isOther); err != nil {
 		return err
 	}

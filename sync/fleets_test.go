@@ -164,8 +164,8 @@ func (f *fleets) judge(name string, m *machine, r *http.Request) {
 		return
 	}
 	object := func(format string, args ...any) {
-		at := time.Now().Format("04:05.000")
-		f.wrong = append(f.wrong, fmt.Sprintf("%s %s %s by the name %s: ", at, verb, r.URL.Path, name)+fmt.Sprintf(format, args...))
+		when := time.Now().Format("04:05.000")
+		f.wrong = append(f.wrong, fmt.Sprintf("%s %s %s by the name %s: ", when, verb, r.URL.Path, name)+fmt.Sprintf(format, args...))
 	}
 	if !slices.Contains(m.names, name) {
 		object("another cluster stands there")

@@ -58,6 +58,7 @@ func (d *Daemon) observe(ctx context.Context, r *Record) (in observation) {
 	d.findClusters(r)
 	in.named = d.fetch(ctx, r)
 	d.findAuthors(r)
+	d.surveys.follow(d.monorepo.wanted)
 	d.fleet.KeepLeases(ctx, slices.DeleteFunc(d.surveyedClusters(), d.isMasked))
 	in.surveys = d.endedSurveys(ctx, r)
 	in.jobs, in.sweeps, in.answers = d.executor.Collect(), d.endedSweeps(), d.gates.Collect()

@@ -48,7 +48,9 @@ type surveys struct {
 	failures map[string]error
 	awaits   map[string]awaited // what the rebuilding of a cluster waits for
 	// fleet are the clusters of the newest commit that was taken: no others are pinned. It is nil before.
-	fleet *atomic.Pointer[map[string]bool]
+	// Others than the pass read it. tracked are those whose departures the state has.
+	fleet   *atomic.Pointer[map[string]bool]
+	tracked map[string]bool
 	// reported says that the state of rollouts knows where objects were found.
 	reported bool
 }
@@ -56,6 +58,14 @@ type surveys struct {
 func newSurveys(known map[string]store.ClusterState) surveys {
 	return surveys{known: known, underWay: map[string]chan surveyed{}, due: map[string]time.Time{}, compared: map[string]int{},
 		failures: map[string]error{}, awaits: map[string]awaited{}, fleet: &atomic.Pointer[map[string]bool]{}}
+}
+
+// follow lets the clusters of a commit be pinned, and no others. It comes before the transaction that
+// has them depart: whoever pins one meanwhile is done before that begins, or refused.
+func (s *surveys) follow(w *rollout.Wanted) {
+	if w != nil && w.Clusters != nil && w.Refused() == "" {
+		s.fleet.Store(&w.Clusters)
+	}
 }
 
 // surveyed is what a survey found.
