@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -71,6 +72,9 @@ type Outlook struct {
 	// Withheld says why nothing of a unit is written to a target before deletions are
 	// approved.
 	Withheld func(object.UnitTarget) string
+
+	// knows says whether base has images of a registry; nil where there is no base.
+	knows func(registry string) bool
 }
 
 // Change is one object of a unit that changes in the same way on some targets.
@@ -88,6 +92,12 @@ type Change struct {
 	Reason string `json:"reason,omitempty"`
 	// Fields that change, sorted by path; empty unless configured, refused or replaced.
 	Fields []Field `json:"fields,omitempty"`
+	// Content is what the first target's object is created with, without its name and the marks of
+	// swell, and Variants what others have instead; empty unless created.
+	Content  map[string]any `json:"content,omitempty"`
+	Variants []Variant      `json:"variants,omitempty"`
+	// Risks are for a person to look at first.
+	Risks []Risk `json:"risks,omitempty"`
 }
 
 // Field is one field that changes. From or To is nil where the field is not
@@ -144,6 +154,7 @@ func Compare(base, head *render.Snapshot, outlook Outlook) (*Report, error) {
 	report := &Report{Changes: []Change{}, LeftOut: head.LeftOutAnew(base), Idle: head.IdleAnew(base)}
 	sorted := worthComparing(base, head)
 	parts := make([]Report, len(sorted))
+	outlook.knows = registries(base)
 	outlook = outlook.oneAtATime()
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
@@ -198,6 +209,9 @@ func (o Outlook) oneAtATime() Outlook {
 	locked := func() func() {
 		mu.Lock()
 		return mu.Unlock
+	}
+	if ask := o.knows; ask != nil {
+		o.knows = func(registry string) bool { defer locked()(); return ask(registry) }
 	}
 	if ask := o.Kept; ask != nil {
 		o.Kept = func(path config.UnitPath) string { defer locked()(); return ask(path) }
@@ -360,6 +374,41 @@ type group struct {
 	change     Change
 	namespaces map[string]bool
 	id         object.ID
+	first      *object.Object // see [itself]; nil unless created
+}
+
+// add takes in the change on one more target.
+func (g *group) add(target config.TargetName, c *objectChange) {
+	g.namespaces[c.id.Namespace] = true
+	g.change.Targets = append(g.change.Targets, target)
+	g.change.IDs = append(g.change.IDs, c.id)
+	for _, text := range c.risks {
+		i := slices.IndexFunc(g.change.Risks, func(r Risk) bool { return r.Text == text })
+		if i < 0 {
+			i = len(g.change.Risks)
+			g.change.Risks = append(g.change.Risks, Risk{Text: text})
+		}
+		g.change.Risks[i].Targets = append(g.change.Risks[i].Targets, target)
+	}
+	if g.change.Action != Created {
+		return
+	}
+	found := itself(c.object)
+	if g.first == nil {
+		g.first, g.change.Content = found, content(found)
+		return
+	}
+	fields := Fields(g.first, found)
+	if len(fields) == 0 {
+		return
+	}
+	for i := range g.change.Variants {
+		if v := &g.change.Variants[i]; reflect.DeepEqual(v.Fields, fields) {
+			v.Targets = append(v.Targets, target)
+			return
+		}
+	}
+	g.change.Variants = append(g.change.Variants, Variant{[]config.TargetName{target}, fields})
 }
 
 // Unit compares two states of one unit: its bundles by target. Bundles of the same
@@ -393,9 +442,7 @@ func (o *Outlook) unit(path config.UnitPath, was, is map[config.TargetName]*obje
 				g = &group{change: c.change, namespaces: map[string]bool{}, id: c.id}
 				groups[key] = g
 			}
-			g.namespaces[c.id.Namespace] = true
-			g.change.Targets = append(g.change.Targets, target)
-			g.change.IDs = append(g.change.IDs, c.id)
+			g.add(target, &c)
 		}
 	}
 	var changes []Change
@@ -414,9 +461,12 @@ func compareChanges(a, b Change) int {
 	return cmp.Or(cmp.Compare(a.Object, b.Object), cmp.Compare(a.Action, b.Action), slices.Compare(a.Targets, b.Targets))
 }
 
+// objectChange is the change of one object on one target.
 type objectChange struct {
 	id     object.ID
 	change Change
+	object *object.Object // that is there after it; nil where none is
+	risks  []string       // see [Risk]
 }
 
 func (o *Outlook) compare(at object.UnitTarget, was, is *object.Bundle) []objectChange {
@@ -429,15 +479,16 @@ func (o *Outlook) compare(at object.UnitTarget, was, is *object.Bundle) []object
 		switch object := after[id]; {
 		case object == nil:
 			if change := o.gone(at, old); change.Action != "" {
-				changes = append(changes, objectChange{id, change})
+				changes = append(changes, objectChange{id: id, change: change})
 			}
 		case object.Digest != old.Digest:
-			changes = append(changes, objectChange{id, o.configured(at, old, object)})
+			changes = append(changes, objectChange{id, o.configured(at, old, object), object, risks(old, object, o.knows)})
 		}
 	}
 	for id, object := range after {
 		if before[id] == nil {
-			changes = append(changes, objectChange{id, o.created(at, object)})
+			change, old := o.created(at, object)
+			changes = append(changes, objectChange{id, change, object, risks(old, object, o.knows)})
 		}
 	}
 	slices.SortFunc(changes, func(a, b objectChange) int { return a.id.Compare(b.id) })
@@ -469,10 +520,10 @@ func (o *Outlook) configured(unitTarget object.UnitTarget, old, obj *object.Obje
 	return changed(old, obj, "", "")
 }
 
-// created is an object that is new, or comes from another bundle.
-func (o *Outlook) created(at object.UnitTarget, obj *object.Object) Change {
+// created is an object that is new, or comes from another bundle: old is the one there.
+func (o *Outlook) created(at object.UnitTarget, obj *object.Object) (c Change, old *object.Object) {
 	if c, skipped := o.skipped(at, obj); skipped {
-		return c
+		return c, nil
 	}
 	if o.Was != nil {
 		if old, from := o.Was(at, obj.ID); old != nil {
@@ -480,10 +531,10 @@ func (o *Outlook) created(at object.UnitTarget, obj *object.Object) Change {
 			if from.Unit == at.Unit {
 				why, stays = "comes from target "+string(from.Target), ""
 			}
-			return changed(old, obj, why, stays)
+			return changed(old, obj, why, stays), old
 		}
 	}
-	return Change{Action: Created}
+	return Change{Action: Created}, nil
 }
 
 // changed is an object that is another one than before. stays says why the daemon would not

@@ -285,7 +285,8 @@ func TestReplacedFromAnotherUnit(t *testing.T) {
 	here := object.UnitTarget{Unit: "shop/db", Target: "a"}
 	from := func(earlier *object.Object, where object.UnitTarget) Change {
 		o := Outlook{Was: func(object.UnitTarget, object.ID) (*object.Object, object.UnitTarget) { return earlier, where }}
-		return o.created(here, set("two", "Retain"))
+		change, _ := o.created(here, set("two", "Retain"))
+		return change
 	}
 	const not = "spec.serviceName cannot be changed: revert it, or give the object a new name; it is not replaced: "
 	for _, test := range []struct {

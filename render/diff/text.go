@@ -16,13 +16,33 @@ import (
 	"github.com/swell-sh/swell/config/document"
 )
 
-// Write writes the report for people: lines that begin with + and - are what
-// is added and removed, so that it can be shown as a diff. Of many targets it
-// names some.
-func (r *Report) Write(w io.Writer) error { return r.write(w, 8) }
+// Write writes the report for people: the risks first, then all. Lines that
+// begin with + and - are added and removed, so that it can be shown as a diff, and those
+// that begin with ! tell of a risk. Of many targets it names some.
+func (r *Report) Write(w io.Writer) error { return r.writeWhole(w, mostTargets) }
 
 // WriteAll is [Report.Write] with the names of all targets.
-func (r *Report) WriteAll(w io.Writer) error { return r.write(w, math.MaxInt) }
+func (r *Report) WriteAll(w io.Writer) error { return r.writeWhole(w, math.MaxInt) }
+
+// WriteUnits is [Report.Write] without the risks at the begin, and WriteAllUnits the same of
+// [Report.WriteAll].
+func (r *Report) WriteUnits(w io.Writer) error { return r.write(w, mostTargets) }
+
+func (r *Report) WriteAllUnits(w io.Writer) error { return r.write(w, math.MaxInt) }
+
+// mostTargets is how many targets are named in a list.
+const mostTargets = 8
+
+func (r *Report) writeWhole(w io.Writer, most int) error {
+	risks := r.Risks(most)
+	if len(risks) == 0 {
+		return r.write(w, most)
+	}
+	if _, err := fmt.Fprintf(w, "look at this first:\n  %s\n\n", strings.Join(risks, "\n  ")); err != nil {
+		return err
+	}
+	return r.write(w, most)
+}
 
 // write names so many of the targets of each list.
 func (r *Report) write(w io.Writer, most int) error {
@@ -59,9 +79,17 @@ func (r *Report) write(w io.Writer, most int) error {
 		if c.Action == Configured && len(c.Fields) == 0 && c.Reason == "" {
 			b.WriteString("    only the order of a list\n")
 		}
+		for _, risk := range c.Risks {
+			somewhere := ""
+			if len(risk.Targets) < len(c.Targets) {
+				somewhere = " on " + Targets(risk.Targets, most)
+			}
+			fmt.Fprintf(&b, "    ! %s%s\n", risk.Text, somewhere)
+		}
 		for _, f := range c.Fields {
 			f.write(&b)
 		}
+		c.writeContent(&b, most)
 	}
 	rest := b.Len()
 	for _, path := range r.Unknown {

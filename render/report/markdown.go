@@ -43,6 +43,7 @@ func (c *Change) Markdown(limit int) string {
 	p.write("### %s %s\n", mark, text)
 	p.head(c)
 	p.lines("Problems", "text", c.problemLines(), p.room()/2)
+	p.lines("Look at this first", "text", c.riskLines(maxNames), p.room()/3)
 	p.lines("What API servers refuse", "diff", textOf((&diff.Report{Changes: c.of(diff.Refused)}).Write), p.room()/3)
 	all := p.lines("What goes", "diff", textOf((&diff.Report{Changes: c.gone()}).Write), p.room()/3)
 	p.lines("What the change of kinds breaks", "text", c.impactLines(), p.room()/3)
@@ -111,6 +112,14 @@ func (c *Change) problemLines() []string {
 		}
 	}
 	return linesOf(slices.DeleteFunc(slices.Clone(c.Problems), func(p document.Problem) bool { return broken[p.String()] }))
+}
+
+// riskLines are what a person should look at first.
+func (c *Change) riskLines(most int) []string {
+	if c.Report == nil || c.Report.Refused != "" {
+		return nil
+	}
+	return c.Report.Risks(most)
 }
 
 func linesOf(problems document.Problems) (lines []string) {
@@ -324,7 +333,7 @@ func (g *group) summary() string {
 
 // lines are the changes of the first unit, and the names of some others.
 func (g *group) lines() []string {
-	lines := textOf(g.first().Write)
+	lines := textOf(g.first().WriteUnits)
 	others := g.units[1:]
 	if len(others) == 0 {
 		return lines

@@ -65,6 +65,7 @@ func (c *Change) Page(title, link string) string {
 		w.lines("Nothing is taken from it", []string{c.Report.Refused})
 	}
 	w.lines("Problems", c.problemLines())
+	w.lines("Look at this first", c.riskLines(math.MaxInt))
 	w.lines("What API servers refuse", textOf((&diff.Report{Changes: c.of(diff.Refused)}).WriteAll))
 	w.lines("What goes", textOf((&diff.Report{Changes: c.gone()}).WriteAll))
 	w.lines("What the change of kinds breaks", c.impactLines())
@@ -122,7 +123,7 @@ func (w *htmlPage) groups(all []*group) {
 
 // allLines are the changes of the first unit, and the names of the others with their targets.
 func (g *group) allLines() []string {
-	lines := textOf(g.first().WriteAll)
+	lines := textOf(g.first().WriteAllUnits)
 	if len(g.units) == 1 {
 		return lines
 	}

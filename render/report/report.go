@@ -149,7 +149,7 @@ func (c *Change) of(actions ...diff.Action) (changes []diff.Change) {
 	}
 	for _, change := range c.Report.Changes {
 		if slices.Contains(actions, change.Action) {
-			change.Fields = nil
+			change.Fields, change.Content, change.Variants, change.Risks = nil, nil, nil, nil
 			changes = append(changes, change)
 		}
 	}
@@ -227,7 +227,7 @@ func likeness(unit config.UnitPath, changes []diff.Change, withheld []diff.Kept)
 	for _, k := range withheld {
 		fmt.Fprintf(&b, "withheld %q %q\n", k.Targets, k.Reason)
 	}
-	_ = one.Write(&b) // to memory
+	_ = one.WriteUnits(&b) // to memory
 	return withoutName(b.String(), path.Base(string(unit)))
 }
 

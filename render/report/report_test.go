@@ -51,6 +51,11 @@ func drawChange(t *rapid.T) *Change {
 			for range rapid.IntRange(0, 3).Draw(t, "fields") {
 				change.Fields = append(change.Fields, diff.Field{Path: text(), From: text(), To: text()})
 			}
+			if rapid.Bool().Draw(t, "created") {
+				change.Content = map[string]any{text(): text(), "list": []any{text()}}
+				change.Variants = []diff.Variant{{Targets: change.Targets, Fields: change.Fields}}
+				change.Risks = []diff.Risk{{Text: text(), Targets: change.Targets}}
+			}
 			c.Report.Changes = append(c.Report.Changes, change)
 		}
 	}
@@ -126,6 +131,28 @@ func TestAlikeOnce(t *testing.T) {
 	}
 	if n := strings.Count(text, "<details"); n != 2 {
 		t.Errorf("%d groups", n)
+	}
+}
+
+// TestRiskFirst: one unit of many that is not like the others is not hidden among them, and its risk
+// stands before all changes.
+func TestRiskFirst(t *testing.T) {
+	c := &Change{Report: &diff.Report{}}
+	for i := range 50 {
+		name := fmt.Sprintf("u%02d", i)
+		change := diff.Change{Unit: config.UnitPath("services/" + name), Action: diff.Created, Object: "Pod/ns/" + name,
+			Targets: []config.TargetName{"one"}, Content: map[string]any{"spec": map[string]any{"image": "r.example.com/" + name}}}
+		if i == 30 {
+			change.Content["spec"].(map[string]any)["privileged"] = true
+			change.Risks = []diff.Risk{{Text: "container c is privileged", Targets: change.Targets}}
+		}
+		c.Report.Changes = append(c.Report.Changes, change)
+	}
+	text := c.Markdown(MaxBytes)
+	risk, changes := strings.Index(text, "services/u30: Pod/ns/u30 on target one: container c is privileged"), strings.Index(text, "**Changes**")
+	if risk < 0 || changes < risk || !strings.Contains(text, "<code>services/u00</code> and 48 units like it") ||
+		!strings.Contains(text, "<code>services/u30</code>:") {
+		t.Errorf("got\n%s", text)
 	}
 }
 

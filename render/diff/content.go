@@ -1,0 +1,171 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package diff
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/render/kind"
+	"github.com/swell-sh/swell/render/object"
+)
+
+// Variant are targets on which a created object has other values than on the first target.
+type Variant struct {
+	Targets []config.TargetName `json:"targets"`
+	// Fields are from the first target's object to that of these targets.
+	Fields []Field `json:"fields"`
+}
+
+// itself is an object without the fields that name it, its namespace and the marks of swell. It is
+// the same on all targets where nobody asked for a difference.
+func itself(o *object.Object) *object.Object {
+	var b strings.Builder
+	b.WriteByte('{')
+	for _, m := range members(o.JSON) {
+		switch m.key {
+		case "apiVersion", "kind":
+		case "metadata":
+			write(&b, m.key, withoutMarks(m.value))
+		default:
+			write(&b, m.key, m.value)
+		}
+	}
+	b.WriteByte('}')
+	return &object.Object{ID: o.ID, Version: o.Version, JSON: []byte(b.String()), Secrets: o.Secrets}
+}
+
+// marksOfSwell are labels and annotations that each object gets.
+var marksOfSwell = append(slices.Clone(config.LabelsSet), config.AnnotationUnit, config.LabelManagedBy)
+
+// withoutMarks is the metadata of an object but for names and marks; nothing where there is nothing else.
+func withoutMarks(metadata []byte) []byte {
+	var b strings.Builder
+	b.WriteByte('{')
+	for _, m := range members(metadata) {
+		switch {
+		case m.key == "name", m.key == "namespace":
+		case (m.key == "labels" || m.key == "annotations") && kindOf(m.value) == '{':
+			var marks strings.Builder
+			marks.WriteByte('{')
+			for _, mark := range members(m.value) {
+				if !slices.Contains(marksOfSwell, mark.key) {
+					write(&marks, mark.key, mark.value)
+				}
+			}
+			marks.WriteByte('}')
+			write(&b, m.key, []byte(marks.String()))
+		default:
+			write(&b, m.key, m.value)
+		}
+	}
+	b.WriteByte('}')
+	return []byte(b.String())
+}
+
+// write adds a member to a mapping under way, unless it is empty.
+func write(b *strings.Builder, key string, value []byte) {
+	if string(value) == "{}" {
+		return
+	}
+	if b.Len() > 1 {
+		b.WriteByte(',')
+	}
+	name, err := json.Marshal(key)
+	if err != nil {
+		panic(err) // texts encode
+	}
+	b.Write(name)
+	b.WriteByte(':')
+	b.Write(value)
+}
+
+// content are the fields of what [itself] returned; nil where it has none. Values of a Secret are replaced.
+func content(o *object.Object) map[string]any {
+	if string(o.JSON) == "{}" {
+		return nil
+	}
+	fields := map[string]any{}
+	redactor := o.Redactor()
+	for _, m := range members(o.JSON) {
+		value := decode(m.value)
+		if config.MaySecret(o.ID.Kind) && hidden(m.key, nil, value) {
+			value = mask(value, "(value)")
+		}
+		if !redactor.Empty() {
+			value = redactor.RedactField(m.key, value)
+		}
+		fields[m.key] = value
+	}
+	return fields
+}
+
+const (
+	maxContent  = 40 // lines of a created object that are shown
+	maxVariants = 5  // of its variants
+)
+
+// writeContent shows what an object is created with, whole up to a bound.
+func (c *Change) writeContent(b *strings.Builder, most int) {
+	if len(c.Content) > 0 {
+		lines := strings.Split(strings.TrimSuffix(string(kind.YAML(decoded(c.Content))), "\n"), "\n")
+		shown := lines
+		if len(lines) > maxContent+1 {
+			shown = lines[:maxContent]
+		}
+		for _, line := range shown {
+			fmt.Fprintf(b, "    + %s\n", line)
+		}
+		if left := len(lines) - len(shown); left > 0 {
+			fmt.Fprintf(b, "    and %d more lines\n", left)
+		}
+	}
+	for i, v := range c.Variants {
+		if i == maxVariants && len(c.Variants) > maxVariants+1 {
+			more := len(slices.Concat(targetsOf(c.Variants[i:])...))
+			fmt.Fprintf(b, "    and %s with other values\n", document.Count(more, "more target"))
+			return
+		}
+		fmt.Fprintf(b, "    but on %s\n", Targets(v.Targets, most))
+		for _, f := range v.Fields {
+			f.write(b)
+		}
+	}
+}
+
+func targetsOf(variants []Variant) (all [][]config.TargetName) {
+	for _, v := range variants {
+		all = append(all, v.Targets)
+	}
+	return all
+}
+
+// decoded is a value of JSON with numbers as [kind.YAML] takes them.
+func decoded(value any) any {
+	switch v := value.(type) {
+	case json.Number:
+		if n, err := v.Int64(); err == nil {
+			return n
+		}
+		n, _ := v.Float64()
+		return n
+	case map[string]any:
+		all := make(map[string]any, len(v))
+		for key, item := range v {
+			all[key] = decoded(item)
+		}
+		return all
+	case []any:
+		all := make([]any, len(v))
+		for i, item := range v {
+			all[i] = decoded(item)
+		}
+		return all
+	}
+	return value
+}

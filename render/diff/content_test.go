@@ -1,0 +1,188 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package diff
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render/object"
+)
+
+// bundle has one object for each text in canonical JSON.
+func bundle(objects ...string) *object.Bundle {
+	b := &object.Bundle{}
+	for _, text := range objects {
+		root, _ := decode([]byte(text)).(map[string]any)
+		group, version, found := strings.Cut(root["apiVersion"].(string), "/")
+		if !found {
+			group, version = "", group
+		}
+		metadata := mapping(root, "metadata")
+		namespace, _ := metadata["namespace"].(string)
+		id := object.ID{Group: group, Kind: root["kind"].(string), Namespace: namespace, Name: metadata["name"].(string)}
+		b.Objects = append(b.Objects, &object.Object{ID: id, Version: version, JSON: []byte(text), Digest: object.Digest(text)})
+		b.Digest += object.Digest(text)
+	}
+	return b
+}
+
+// textOfUnit is what a reader sees of a unit whose bundles change.
+func textOfUnit(t *testing.T, o Outlook, before, after map[string]*object.Bundle) string {
+	t.Helper()
+	byTarget := func(from map[string]*object.Bundle) map[config.TargetName]*object.Bundle {
+		all := map[config.TargetName]*object.Bundle{}
+		for name, b := range from {
+			all[config.TargetName(name)] = b
+		}
+		return all
+	}
+	var b strings.Builder
+	if err := (&Report{Changes: o.unit("shop/cart", byTarget(before), byTarget(after))}).Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestContent: a created object is shown once, without its name and swell's marks, and the fields in which
+// targets differ. Nothing of a Secret is shown.
+func TestContent(t *testing.T) {
+	deployment := func(cell string, replicas int) string {
+		return fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"annotations":{"swell.sh/unit":"shop/cart"},`+
+			`"labels":{"app":"cart","swell.sh/repository":"x","swell.sh/unit":"cart"},"name":"cart","namespace":"shop-%s"},`+
+			`"spec":{"replicas":%d,"template":{"spec":{"containers":[{"image":"r.example.com/cart:1","name":"main"}]}}}}`, cell, replicas)
+	}
+	const secret = `{"apiVersion":"v1","data":{"password":"aHVudGVyMg=="},"kind":"Secret",` +
+		`"metadata":{"name":"db","namespace":"shop"},"type":"Opaque"}`
+	got := textOfUnit(t, Outlook{}, nil, map[string]*object.Bundle{
+		"a": bundle(deployment("a", 2), secret), "b": bundle(deployment("b", 2), secret), "c": bundle(deployment("c", 5), secret)})
+	want := `shop/cart
+  created Deployment/*/cart on 3 targets: a, b, c
+    + metadata:
+    +   labels:
+    +     app: cart
+    + spec:
+    +   replicas: 2
+    +   template:
+    +     spec:
+    +       containers:
+    +       - image: "r.example.com/cart:1"
+    +         name: main
+    but on target c
+    - spec.replicas: 2
+    + spec.replicas: 5
+  created Secret/shop/db on 3 targets: a, b, c
+    + data:
+    +   password: "(value)"
+    + type: Opaque
+`
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	many := strings.Split(textOfUnit(t, Outlook{}, nil, map[string]*object.Bundle{"a": bundle(configMap(200))}), "\n")
+	if len(many) != 44 || many[42] != "    and 161 more lines" {
+		t.Errorf("a large object takes %d lines, the last %q", len(many), many[len(many)-2])
+	}
+}
+
+// configMap has so many keys.
+func configMap(n int) string {
+	var keys []string
+	for i := range n {
+		keys = append(keys, fmt.Sprintf(`"k%03d":"v"`, i))
+	}
+	return `{"apiVersion":"v1","data":{` + strings.Join(keys, ",") + `},"kind":"ConfigMap","metadata":{"name":"c","namespace":"shop"}}`
+}
+
+// TestRisks: what needs a person's eyes comes first, wherever it hides, where the change brings it
+// and not where it was before.
+func TestRisks(t *testing.T) {
+	hard := func(apiVersion, kind, more string) string {
+		return fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":"cart","namespace":"shop"},%s}`, apiVersion, kind, more)
+	}
+	pod := func(more, container string) string {
+		return hard("apps/v1", "Deployment", `"spec":{"replicas":2,"template":{"spec":{`+more+
+			`"containers":[{"image":"r.example.com/cart:1","name":"main"`+container+`}]}}}`)
+	}
+	edited := func(from, to string) string { return strings.Replace(pod("", ""), from, to, 1) }
+	binding := func(role string) string {
+		return hard("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", `"roleRef":{"kind":"ClusterRole","name":"`+role+
+			`"},"subjects":[{"kind":"ServiceAccount","name":"cart","namespace":"shop"}]`)
+	}
+	role := func(rule string) string {
+		return hard("rbac.authorization.k8s.io/v1", "ClusterRole", `"rules":[`+rule+`]`)
+	}
+	service := func(spec string) string { return hard("v1", "Service", `"spec":{`+spec+`}`) }
+	gives := func(role string) string { return "it gives " + role + " to ServiceAccount/shop/cart in all namespaces" }
+	none := pod("", "")
+	privileged := pod("", `,"securityContext":{"privileged":true}`)
+	pool := hard("x.example.com/v1", "Pool", `"spec":{"nodes":[{"containers":[{"name":"c","securityContext":{"privileged":true}}]}]}`)
+	const reached = "it is reached from outside the cluster: type "
+	const takes = "it takes traffic to addresses of others: externalIPs "
+	const elsewhere = "container main has an image of %s, of which there was none before"
+	for name, test := range map[string]struct{ before, after, want string }{
+		"nothing":         {"", none, ""},
+		"privileged":      {"", privileged, "container main is privileged"},
+		"as before":       {privileged, strings.Replace(privileged, "cart:1", "cart:2", 1), ""},
+		"added":           {none, privileged, "container main is privileged"},
+		"taken away":      {privileged, none, ""},
+		"capabilities":    {"", pod("", `,"securityContext":{"capabilities":{"add":["A"]}}`), "container main has the capabilities A"},
+		"capability less": {"", pod("", `,"securityContext":{"capabilities":{"drop":["ALL"]}}`), ""},
+		"host network":    {"", pod(`"hostNetwork":true,`, ""), "its pods have hostNetwork of the node"},
+		"host path":       {"", pod(`"volumes":[{"hostPath":{"path":"/run"},"name":"v"}],`, ""), "its pods have /run of the node"},
+		"kind of others":  {"", pool, "container c is privileged"},
+		"to zero":         {none, edited(`"replicas":2`, `"replicas":0`), "it goes to 0 replicas"},
+		"zero at first":   {"", edited(`"replicas":2`, `"replicas":0`), ""},
+		"image":           {none, edited("r.example.com", "evil.example.org"), fmt.Sprintf(elsewhere, "evil.example.org")},
+		"image of Docker": {none, edited("r.example.com/cart", "cart"), fmt.Sprintf(elsewhere, "docker.io")},
+		"binding":         {"", binding("view"), gives("view")},
+		"other role":      {binding("view"), binding("cluster-admin"), gives("cluster-admin")},
+		"role":            {"", role(`{"resources":["*"],"verbs":["get"]}`), "it has a rule with resources: *"},
+		"escalate":        {"", role(`{"resources":["roles"],"verbs":["escalate"]}`), "it has a rule with the verb escalate"},
+		"public":          {service(`"type":"ClusterIP"`), service(`"type":"NodePort"`), reached + "NodePort"},
+		"private":         {"", service(`"ports":[{"port":80}]`), ""},
+		"addresses":       {"", service(`"externalIPs":["192.0.2.1"]`), takes + "192.0.2.1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := map[string]*object.Bundle{}
+			if test.before != "" {
+				before["a"] = bundle(test.before)
+			}
+			o := Outlook{knows: func(registry string) bool { return registry == "r.example.com" }}
+			first, _, found := strings.Cut(textOfUnit(t, o, before, map[string]*object.Bundle{"a": bundle(test.after)}), "\n\n")
+			_, got, _ := strings.Cut(first, " on target a: ")
+			if !found {
+				got = ""
+			}
+			if got != test.want {
+				t.Errorf("got %q, want %q\n%s", got, test.want, first)
+			}
+		})
+	}
+}
+
+// TestRisksOfOneTarget: it is said where, and registries are those of the whole base.
+func TestRisksOfOneTarget(t *testing.T) {
+	pod := func(more string) string {
+		return `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"shop"},` +
+			`"spec":{"containers":[{"image":"r.example.com/p","name":"c"}]` + more + `}}`
+	}
+	got := textOfUnit(t, Outlook{}, nil, map[string]*object.Bundle{"a": bundle(pod("")), "b": bundle(pod(`,"hostPID":true`))})
+	if !strings.HasPrefix(got, "look at this first:\n  shop/cart: Pod/shop/p on target b: its pods have hostPID of the node\n\n") ||
+		!strings.Contains(got, "    ! its pods have hostPID of the node on target b\n") {
+		t.Errorf("got\n%s", got)
+	}
+	image := func(unit, name string) string {
+		return "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: " + unit + ", namespace: ns}\nspec: {schedule: \"1 2 * * *\", " +
+			"jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: " + name + "}]}}}}}\n"
+	}
+	base := snapshot(t, map[string]string{"a": image("a", "one.example.com/x"), "b": image("b", "two.example.com/x")})
+	report := compare(t, base, snapshot(t, map[string]string{"a": image("a", "two.example.com/x"), "b": image("b", "three.example.com/x")}))
+	const want = "services/b: CronJob/ns/b on 2 targets: one, two: container c has an image of three.example.com"
+	if lines := report.Risks(8); len(lines) != 1 || !strings.Contains(lines[0], want) {
+		t.Errorf("got %q of %+v", lines, report)
+	}
+}
