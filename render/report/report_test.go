@@ -149,7 +149,8 @@ func TestRiskFirst(t *testing.T) {
 		c.Report.Changes = append(c.Report.Changes, change)
 	}
 	text := c.Markdown(MaxBytes)
-	risk, changes := strings.Index(text, "services/u30: Pod/ns/u30 on target one: container c is privileged"), strings.Index(text, "**Changes**")
+	risk := strings.Index(text, "services/u30: Pod/ns/u30 on target one: container c is privileged")
+	changes := strings.Index(text, "**Changes**")
 	if risk < 0 || changes < risk || !strings.Contains(text, "<code>services/u00</code> and 48 units like it") ||
 		!strings.Contains(text, "<code>services/u30</code>:") {
 		t.Errorf("got\n%s", text)
