@@ -45,7 +45,7 @@ func (c *Change) Markdown(limit int) string {
 	p.lines("Problems", "text", c.problemLines(), p.room()/2)
 	p.lines("Look at this first", "text", c.riskLines(maxNames), p.room()/3)
 	p.lines("What API servers refuse", "diff", textOf((&diff.Report{Changes: c.of(diff.Refused)}).Write), p.room()/3)
-	all := p.lines("What goes", "diff", textOf((&diff.Report{Changes: c.gone()}).Write), p.room()/3)
+	all := p.lines("What goes", "diff", c.goneLines(), p.room()/3)
 	p.lines("What the change of kinds breaks", "text", c.impactLines(), p.room()/3)
 	p.lines("What stays as it is", "text", textOf(c.stays().Write), p.room()/3)
 	p.lines("How it is released, if all goes well", "text", c.releaseLines(), p.room()/2)

@@ -135,10 +135,6 @@ func (c *Change) releaseLines() (lines []string) {
 	return lines
 }
 
-// gone are the changes after which a cluster has an object no more, if only for a while, or
-// swell no more.
-func (c *Change) gone() []diff.Change { return c.of(append(slices.Clip(going), diff.Replaced)...) }
-
 // going are the actions after which an object is swell's no more.
 var going = []diff.Action{diff.Deleted, diff.Held, diff.Released, diff.Forgotten}
 

@@ -157,6 +157,41 @@ func TestRiskFirst(t *testing.T) {
 	}
 }
 
+// TestGoneOnce: units that lose alike are shown once, and a cluster that leaves takes three lines,
+// however many units it has.
+func TestGoneOnce(t *testing.T) {
+	c := &Change{Report: &diff.Report{}}
+	for i := range 60 {
+		name := fmt.Sprintf("u%02d", i)
+		for _, kind := range []string{"ConfigMap", "Deployment"} {
+			change := diff.Change{Unit: config.UnitPath("services/" + name), Object: kind + "/ns/" + name, Action: diff.Forgotten,
+				Targets: []config.TargetName{"two/a", "two/b"}}
+			if i >= 30 {
+				change.Action, change.Targets = diff.Deleted, []config.TargetName{"one"}
+			}
+			c.Report.Changes = append(c.Report.Changes, change)
+		}
+	}
+	want := `cluster two leaves the fleet: 120 objects of 30 units stay there, and are forgotten after approval
+  60 ConfigMap, 60 Deployment
+  of services/u00, services/u01, services/u02, services/u03, services/u04 and 25 more
+
+services/u30
+  deleted ConfigMap/ns/u30 on target one
+  deleted Deployment/ns/u30 on target one
+
+the same, but for names and targets, in
+  services/u31
+  services/u32
+  services/u33
+  services/u34
+  services/u35
+  and 24 more`
+	if got := strings.Join(c.goneLines(), "\n"); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
 // TestUnlike: units that change to other values, to other objects, or wait for an approval are
 // shown apart, whatever they are called.
 func TestUnlike(t *testing.T) {
