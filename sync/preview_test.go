@@ -400,6 +400,9 @@ func predicted(head *render.Snapshot, r *diff.Report, approved bool) map[string]
 	for _, c := range r.Changes {
 		for i, target := range c.Targets {
 			at, id, action := object.UnitTarget{Unit: c.Unit, Target: target}, c.IDs[i], c.Action
+			if action == diff.Moved { // its marks are written
+				action = diff.Configured
+			}
 			switch {
 			case action == diff.Held && approved && !among(r.Kept, at) && ownership.Blocking(head, ownership.Broken(head), c.Unit) == "":
 				action = diff.Deleted

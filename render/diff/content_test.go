@@ -186,3 +186,29 @@ func TestRisksOfOneTarget(t *testing.T) {
 		t.Errorf("got %q of %+v", lines, report)
 	}
 }
+
+// TestMoved: objects that another unit had are named in one line; where more than the marks change,
+// the rest is told.
+func TestMoved(t *testing.T) {
+	hard := func(name, unit, value string) string {
+		return fmt.Sprintf(`{"apiVersion":"v1","data":{"k":%q},"kind":"ConfigMap","metadata":{"annotations":{"swell.sh/unit":%q},`+
+			`"labels":{"swell.sh/repository":"x","swell.sh/unit":%q},"name":%q,"namespace":"shop"}}`, value, unit, unit, name)
+	}
+	before := bundle(hard("a", "old", "1"), hard("b", "old", "1"), hard("c", "old", "1"))
+	o := Outlook{Was: func(target object.UnitTarget, id object.ID) (*object.Object, object.UnitTarget) {
+		return byID(before)[id], object.UnitTarget{Unit: "shop/old", Target: target.Target}
+	}}
+	after := bundle(hard("a", "new", "1"), hard("b", "new", "2"), hard("c", "new", "1"))
+	got := textOfUnit(t, o, nil, map[string]*object.Bundle{"one": after, "two": after})
+	want := `shop/cart
+  moved ConfigMap/shop/a, ConfigMap/shop/c on 2 targets: one, two
+    comes from unit shop/old
+  configured ConfigMap/shop/b on 2 targets: one, two
+    comes from unit shop/old
+    - data.k: 1
+    + data.k: 2
+`
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}

@@ -33,6 +33,8 @@ type Action string
 const (
 	Created    Action = "created"
 	Configured Action = "configured"
+	// Moved: another unit had it, and nothing changes but the marks that say which unit has it.
+	Moved Action = "moved"
 	// Refused: a field changes that API servers let nobody change.
 	Refused Action = "refused"
 	// Replaced: it is deleted and made anew, because of such a field.
@@ -531,10 +533,19 @@ func (o *Outlook) created(at object.UnitTarget, obj *object.Object) (c Change, o
 			if from.Unit == at.Unit {
 				why, stays = "comes from target "+string(from.Target), ""
 			}
-			return changed(old, obj, why, stays), old
+			c := changed(old, obj, why, stays)
+			if c.Fields = slices.DeleteFunc(c.Fields, isMark); c.Action == Configured && from.Unit != at.Unit && len(c.Fields) == 0 {
+				c.Action = Moved
+			}
+			return c, old
 		}
 	}
 	return Change{Action: Created}, nil
+}
+
+// isMark says that a field says only which unit has the object.
+func isMark(f Field) bool {
+	return f.Path == below("metadata.annotations", config.AnnotationUnit) || f.Path == below("metadata.labels", config.LabelUnit)
 }
 
 // changed is an object that is another one than before. stays says why the daemon would not

@@ -71,6 +71,10 @@ func (r *Report) write(w io.Writer, most int) error {
 				}
 				fmt.Fprintf(&b, "  nothing is written%s before deletions are approved: %s\n", on, k.Reason)
 			}
+			writeMoved(&b, r.Changes[i:], most)
+		}
+		if c.Action == Moved {
+			continue
 		}
 		fmt.Fprintf(&b, "  %s %s on %s\n", actionText(c.Action), c.Object, Targets(c.Targets, most))
 		if c.Reason != "" && !told[string(unit)+": "+c.Reason] && (i == 0 || !alike(&r.Changes[i-1], &r.Changes[i])) {
@@ -119,6 +123,29 @@ func (r *Report) write(w io.Writer, most int) error {
 	return err
 }
 
+// writeMoved tells of the objects that the first unit of changes has from others, those from one unit
+// on the same targets in one line.
+func writeMoved(b *strings.Builder, changes []Change, most int) {
+	var heads, lists []string
+	objects := map[string][]string{}
+	for _, c := range changes {
+		if c.Unit != changes[0].Unit {
+			break
+		}
+		if c.Action != Moved {
+			continue
+		}
+		head, list := c.Reason, Targets(c.Targets, most)
+		if objects[head+list] == nil {
+			heads, lists = append(heads, head), append(lists, list)
+		}
+		objects[head+list] = append(objects[head+list], c.Object)
+	}
+	for i, head := range heads {
+		fmt.Fprintf(b, "  moved %s on %s\n    %s\n", document.Some(objects[head+lists[i]], most), lists[i], head)
+	}
+}
+
 // alike tells whether the reason of the first is read as that of the second, in the next line,
 // too.
 func alike(a, b *Change) bool {
@@ -164,7 +191,7 @@ func (r *Report) Summary() string {
 		return "no changes" + unknown
 	}
 	var parts []string
-	for _, action := range []Action{Created, Configured, Refused, Replaced, Deleted, Held, Released, Forgotten, Left, Skipped} {
+	for _, action := range []Action{Created, Configured, Moved, Refused, Replaced, Deleted, Held, Released, Forgotten, Left, Skipped} {
 		if count[action] > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", count[action], actionText(action)))
 		}
