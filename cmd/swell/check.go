@@ -39,9 +39,9 @@ whose problem blocks several units.
 
 With --base, the Tenants, the policies and facts, the Checkers and the checks of that
 revision judge the units too, so that a change cannot allow itself anything: use it on
-pull requests. Changes of kinds and of definitions of
-custom resources that break documents are problems too, as swell schema compat finds
-them. With --changed-since, only what the change brings counts: problems of units that
+pull requests. Changes of fields that API servers let nobody change are problems too, as
+swell diff finds them, and changes of kinds and of definitions of custom resources that
+break documents, as swell schema compat finds them. With --changed-since, only what the change brings counts: problems of units that
 differ from that revision, and others that were not there. That is for a monorepo that
 has problems already.
 
@@ -63,7 +63,11 @@ Exit codes: 0 no problems, 1 problems, 2 could not check.`,
 			}
 			defer done()
 			name := where.argument(args, 0)
-			earlier, err := where.baseOf(cmd.Context(), compiler, base, since)
+			goesTo, err := where.renderBase(cmd.Context(), compiler, base)
+			if err != nil {
+				return err
+			}
+			earlier, err := where.renderSince(cmd.Context(), compiler, since)
 			if err != nil {
 				return err
 			}
@@ -84,12 +88,8 @@ Exit codes: 0 no problems, 1 problems, 2 could not check.`,
 				found.Problems = broughtSince(earlier, snapshot, found.Problems)
 			}
 			found.addLost(compiler.Base, earlier)
-			if compiler.Base != nil && found.below == "" {
-				breaks, err := where.breaks(cmd.Context(), compiler, base, compiler.Base, snapshot)
-				if err != nil {
-					return err
-				}
-				found.Problems = append(breaks, found.Problems...).Sorted()
+			if err := found.judgeChange(cmd.Context(), &where, compiler, goesTo); err != nil {
+				return err
 			}
 			if output == formatText {
 				text := textFor(in, cmd.OutOrStdout(), snapshot, flagOr(cmd, "excerpt", excerpt), flagOr(cmd, "color", color))

@@ -7,53 +7,114 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/diff"
 	"github.com/swell-sh/swell/render/impact"
+	"github.com/swell-sh/swell/render/object"
+	"github.com/swell-sh/swell/sync"
 )
 
-// baseOf has the repository of one revision judge what the compiler renders from now
-// on, and renders another revision; both may be empty. earlier is nil without since.
-func (p *repoFlags) baseOf(ctx context.Context, compiler *render.Compiler, base, since string) (earlier *render.Snapshot, err error) {
-	if base != "" {
-		tree, _, err := p.open(base)
-		if err != nil {
-			return nil, fmt.Errorf("--base: %w", err)
-		}
-		r := config.Load(tree, nil)
-		if len(r.Problems) > 0 {
-			return nil, fmt.Errorf("--base %s: its documents of the fleet have problems, so they cannot judge: %s", base, r.Problems[0])
-		}
-		compiler.Base = r
-	}
-	if since == "" {
+// renderBase renders the revision that a change goes to, and has its repository judge what the
+// compiler renders from now on. It is nil without a name.
+func (p *repoFlags) renderBase(ctx context.Context, compiler *render.Compiler, name string) (*render.Snapshot, error) {
+	if name == "" {
 		return nil, nil
 	}
-	if earlier, err = p.accepted(ctx, compiler, since); err != nil {
+	base, err := p.accepted(ctx, compiler, name)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("--base: %w", err)
+	case base.Held:
+		return nil, fmt.Errorf("--base %s: its documents of the fleet have problems, so they cannot judge: %s", name, base.Problems[0])
+	}
+	compiler.Base = base.Repository
+	return base, nil
+}
+
+// renderSince renders the revision whose problems do not count. It is nil without a name.
+func (p *repoFlags) renderSince(ctx context.Context, compiler *render.Compiler, name string) (*render.Snapshot, error) {
+	if name == "" {
+		return nil, nil
+	}
+	earlier, err := p.accepted(ctx, compiler, name)
+	if err != nil {
 		return nil, fmt.Errorf("--changed-since: %w", err)
 	}
 	return earlier, nil
 }
 
-// breaks are the breaking changes of kinds and definitions since a revision whose
-// repository is base.
-func (p *repoFlags) breaks(ctx context.Context, compiler *render.Compiler, name string, base *config.Repository, head *render.Snapshot) (document.Problems, error) {
-	touched := impact.Touched(base, head.Repository)
-	if head.Held || !touched && !impact.Redefined(base.Tree, head) {
+// refusals are the changes since a revision that API servers refuse: of fields that nobody may change.
+// The compiler made head last.
+func refusals(base, head *render.Snapshot, compiler *render.Compiler) (problems document.Problems, err error) {
+	if head.Held {
 		return nil, nil
 	}
-	s := states{head: head}
-	var err error
-	if s.base, err = p.compile(ctx, compiler, "", base.Tree); err != nil {
+	r, err := sync.Preview(base, head, compiler, config.DefaultGuard)
+	if err != nil {
 		return nil, err
 	}
-	if s.base.Held {
-		return nil, fmt.Errorf("--base %s: its documents of the fleet have problems, so there is nothing to compare with: %s", name, s.base.Problems[0])
+	for i := range r.Changes {
+		c := &r.Changes[i]
+		if c.Action != diff.Refused {
+			continue
+		}
+		bundle, err := head.Bundle(c.Unit, c.Targets[0])
+		if err != nil {
+			return nil, err
+		}
+		position := document.Position{File: string(c.Unit)}
+		if j := slices.IndexFunc(bundle.Objects, func(o *object.Object) bool { return o.ID == c.IDs[0] }); j >= 0 {
+			position = bundle.Objects[j].Spec
+		}
+		problems = append(problems, document.Problem{Position: position, Unit: string(c.Unit), Code: document.CodeObject,
+			Message: fmt.Sprintf("%s on %s: %s", c.Object, diff.Targets(c.Targets, maxTargets), c.Reason)})
 	}
+	return problems, nil
+}
+
+// judgeChange adds the problems of the change since a revision, which is nil where none is named: what
+// API servers refuse of it and, where all is asked about, what its changes of kinds break.
+func (c *checked) judgeChange(ctx context.Context, where *repoFlags, compiler *render.Compiler, base *render.Snapshot) error {
+	if base == nil {
+		return nil
+	}
+	refused, err := refusals(base, c.Snapshot, compiler)
+	if err != nil {
+		return err
+	}
+	for _, problem := range refused {
+		if config.Within(problem.Unit, c.below) {
+			c.Problems = append(c.Problems, problem)
+		}
+	}
+	if c.below == "" {
+		breaks, err := where.breaks(ctx, compiler, base, c.Snapshot)
+		if err != nil {
+			return err
+		}
+		c.Problems = append(breaks, c.Problems...)
+	}
+	c.Problems = c.Problems.Sorted()
+	return nil
+}
+
+// maxTargets is how many targets a problem names.
+const maxTargets = 3
+
+// breaks are the breaking changes of kinds and definitions since a revision.
+func (p *repoFlags) breaks(ctx context.Context, compiler *render.Compiler, base, head *render.Snapshot) (document.Problems, error) {
+	touched := impact.Touched(base.Repository, head.Repository)
+	if head.Held || !touched && !impact.Redefined(base.Repository.Tree, head) {
+		return nil, nil
+	}
+	s := states{base: base, head: head}
+	var err error
 	if touched {
-		if s.mixed, err = p.compile(ctx, compiler, "", impact.Tree(base, head.Repository)); err != nil {
+		if s.mixed, err = p.compile(ctx, compiler, "", impact.Tree(base.Repository, head.Repository)); err != nil {
 			return nil, err
 		}
 	}
