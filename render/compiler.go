@@ -230,6 +230,7 @@ func (c *Compiler) begin(r *config.Repository, judging rules) *pass {
 	changed, gone := r.Changes(previous)
 	if previous != nil && previous.FleetHash == r.FleetHash && previous.Name == r.Name && p.before.treatments == judging.treatments && p.before.baseFleet(previous) == judging.baseFleet(r) && previous.FactsHash == r.FactsHash && p.before.policies == judging.policies && p.before.basePolicies == judging.basePolicies {
 		p.world.places = p.before.places
+		changed = append(changed, judgedAnew(r, p.before.left, judging.left)...)
 	} else {
 		p.world.places = newPlaces(r)
 		changed = slices.Collect(r.Units())
@@ -265,6 +266,19 @@ func (c *Compiler) begin(r *config.Repository, judging rules) *pass {
 		p.touched = append(p.touched, e)
 	}
 	return p
+}
+
+// judgedAnew are the units of r that come from a Tenant and did not for the commit before, or the other
+// way round.
+func judgedAnew(r *config.Repository, before, now map[config.UnitPath]*config.Tenant) (units []*config.Unit) {
+	for _, each := range [][2]map[config.UnitPath]*config.Tenant{{before, now}, {now, before}} {
+		for path, t := range each[0] {
+			if unit := r.Unit(path); unit != nil && each[1][path] != t {
+				units = append(units, unit)
+			}
+		}
+	}
+	return units
 }
 
 // lookUp finds the static keys of the touched units and, where one is new, what

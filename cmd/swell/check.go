@@ -101,7 +101,8 @@ Exit codes: 0 no problems, 1 problems, 2 could not check.`,
 				}
 			}
 			if compiler.Base != nil {
-				printRuleChanges(cmd.ErrOrStderr(), base, compiler.Base, snapshot)
+				rules := config.RuleLines(config.RuleChanges(compiler.Base, snapshot.Repository))
+				printRuleChanges(cmd.ErrOrStderr(), base, rules, snapshot)
 			}
 			found.printNotes(cmd.ErrOrStderr())
 			found.printLeftOut(cmd.ErrOrStderr(), where.verbose)
