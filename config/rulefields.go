@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/swell-sh/swell/config/document"
 )
 
@@ -130,10 +132,14 @@ func plainOf(doc *document.Document, path ...string) any {
 	if doc == nil {
 		return nil
 	}
-	node := lookupAll(doc.Node, path...)
-	if node == nil {
-		return nil
+	if node := lookupAll(doc.Node, path...); node != nil {
+		return plainNode(doc, node)
 	}
+	return nil
+}
+
+// plainNode is a value of a document, with what may be a secret hidden.
+func plainNode(doc *document.Document, node *yaml.Node) any {
 	value, _ := doc.Plain(node) // whose problems were told
 	var redactor Redactor
 	redactor.AddPlaces(SecretPlaces(doc.Node, nil))
