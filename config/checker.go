@@ -32,6 +32,9 @@ func (c *Checker) Idle(item int, field, why, hint string) IdleReference {
 	return IdleAt(c.doc, document.CodeReference, hint, why, "spec", "from", item, field)
 }
 
+// ItemAt is where an item of from is written.
+func (c *Checker) ItemAt(item int) document.Position { return c.doc.PositionOf("spec", "from", item) }
+
 // SchemaProblem is one of the schema that the Checker names.
 func (c *Checker) SchemaProblem(format string, args ...any) document.Problem {
 	schema := document.Lookup(document.Lookup(c.doc.Node, "spec"), "schema")

@@ -23,17 +23,23 @@ type Owners struct {
 // Of are the owners of a file, sorted, as they are written there. In each section the
 // last rule that matches decides; a file of GitHub is one section.
 func (o *Owners) Of(file string) (owners []string) {
-	for _, rules := range o.sections {
-		rule, err := rules.Match(file)
-		if err != nil || rule == nil {
-			continue
-		}
+	for _, rule := range o.deciding(file) {
 		for _, owner := range rule.Owners {
 			owners = append(owners, owner.String())
 		}
 	}
 	slices.Sort(owners)
 	return slices.Compact(owners)
+}
+
+// deciding are the rules that decide who owns a file, one of each section that has one.
+func (o *Owners) deciding(file string) (rules []codeowners.Rule) {
+	for _, section := range o.sections {
+		if rule, err := section.Match(file); err == nil && rule != nil {
+			rules = append(rules, *rule)
+		}
+	}
+	return rules
 }
 
 // ownersFiles are where forges look for the file.
@@ -105,6 +111,7 @@ func readOwners(file, content string) (sections []codeowners.Ruleset, problems d
 			problems.Add(document.Problem{Position: document.Position{File: file, Line: number}, Code: document.CodeFleet, Message: fmt.Sprintf("%+q: %s", document.Shorten(line), document.Printable(strings.TrimPrefix(err.Error(), "line 1: ")))}) // it was given one line
 			continue
 		}
+		rule.LineNumber = number
 		sections[at] = append(sections[at], rule)
 	}
 	return sections, problems

@@ -5,61 +5,204 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"path"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/swell-sh/swell/config/document"
 )
 
-// RuleChanges name what differs in the rules by which two states of a monorepo judge
-// and release their units, sorted: "Checker nginx", "CODEOWNERS", "HealthRules", "Mask night",
-// "Rollout default (looser)", "Tenant shop", "Window friday", "allowedChanges", "budget", "checks",
-// "facts", "policies", and "tenants of Cluster sas-1" for whom it takes.
-func RuleChanges(base, head *Repository) (changed []string) {
-	changed = append(changed, changedIn("Tenant", base.Tenants, head.Tenants, (*Tenant).same)...)
-	for _, c := range head.Clusters {
-		i := slices.IndexFunc(base.Clusters, func(was *Cluster) bool { return was.Name == c.Name })
-		if i >= 0 && !slices.Equal(base.Clusters[i].Tenants, c.Tenants) {
-			changed = append(changed, "tenants of Cluster "+c.Name)
-		}
+// RuleChange is a rule by which a monorepo judges or releases its units, and that two states of it
+// do not have in the same words.
+type RuleChange struct {
+	// Name is the rule, with what became of it: "Rollout default (looser)", "Mask night (new)",
+	// "Tenant shop (removed)", "move from Tenant shop to Tenant pay"; or "CODEOWNERS", "HealthRules",
+	// "allowedChanges", "budget", "checks", "facts", "policies", "tenants of Cluster sas-1".
+	Name string
+	// Fields are those that changed: "waves[canary].soak: 60s -> 0s". Nil where they are not told.
+	Fields []string
+	// Units are those that it concerns, sorted. Nil where that is not known; empty for none.
+	Units []UnitPath
+}
+
+// String is the change in a line, with the first of its fields and units.
+func (c RuleChange) String() string {
+	text := c.Name
+	if len(c.Fields) > 0 {
+		text += ": " + document.SomeTexts(c.Fields, 5)
 	}
-	if base.Owners.hash != head.Owners.hash {
-		changed = append(changed, "CODEOWNERS")
+	if c.Units == nil {
+		return text
 	}
-	for _, list := range [][2][]*Checker{{base.Checkers, head.Checkers}, {head.Checkers, base.Checkers}} {
-		for _, each := range list[0] {
-			if !slices.ContainsFunc(list[1], each.Same) || !sameSchema(each, base.Tree, head.Tree) {
-				changed = append(changed, "Checker "+each.Name)
-			}
-		}
+	if len(c.Units) == 0 {
+		return text + "; it is about no unit"
 	}
-	for name := range maps.Keys(merged(base.Rollouts, head.Rollouts)) {
-		before, now := base.Rollouts[name], head.Rollouts[name]
-		if !before.same(now) {
-			changed = append(changed, "Rollout "+name+looserText(now != nil && now.Stricter(before) != now))
-		}
+	names := make([]string, 0, len(c.Units))
+	for _, unit := range c.Units[:min(len(c.Units), 4)] {
+		names = append(names, document.Printable(string(unit)))
 	}
-	if before, now := base.Release.Budget, head.Release.Budget; !reflect.DeepEqual(before, now) {
-		changed = append(changed, "budget"+looserText(!reflect.DeepEqual(now.Stricter(before), now)))
+	first := strings.Join(names[:min(len(names), 3)], ", ")
+	if more := len(c.Units) - 3; more > 0 {
+		first += fmt.Sprintf(" and %d more", more)
 	}
-	masks, windows := func(m *Mask) string { return m.Name }, func(w *Window) string { return w.Name }
-	changed = append(changed, changedIn("Mask", byName(base.Masks, masks), byName(head.Masks, masks), (*Mask).same)...)
-	changed = append(changed, changedIn("Window", byName(base.Windows, windows), byName(head.Windows, windows), (*Window).same)...)
+	return fmt.Sprintf("%s; it is about %s: %s", text, document.Count(len(c.Units), "unit"), first)
+}
+
+// RuleLines are changes as lines of text.
+func RuleLines(changes []RuleChange) (lines []string) {
+	for _, c := range changes {
+		lines = append(lines, c.String())
+	}
+	return lines
+}
+
+// RuleChanges are what differs in the rules by which two states of a monorepo judge and release
+// their units, sorted by name. A unit that moves to another Tenant or Rollout is among them.
+func RuleChanges(base, head *Repository) []RuleChange {
+	c := &ruleComparison{base: base, head: head, places: map[*Defaults][]Place{}}
+	c.compareTenants()
+	c.compareCheckers()
+	c.compareReleases()
+	c.compareWheres()
+	c.compareMoves()
 	for name, differ := range map[string]bool{
-		"allowedChanges": !slices.EqualFunc(base.AllowedChanges, head.AllowedChanges, sameAllowed), "checks": base.Checks != head.Checks,
 		"HealthRules": !slices.EqualFunc(base.HealthRules, head.HealthRules, (*HealthRule).same),
 		"facts":       base.layout.facts != head.layout.facts || !SameFiles(base.Tree, head.Tree, head.layout.facts),
 		"policies":    base.layout.policies != head.layout.policies || !SameFiles(base.Tree, head.Tree, head.layout.policies),
 	} {
 		if differ {
-			changed = append(changed, name)
+			c.add(RuleChange{Name: name})
 		}
 	}
-	slices.Sort(changed)
-	return slices.Compact(changed)
+	slices.SortFunc(c.changed, func(a, b RuleChange) int { return strings.Compare(a.Name, b.Name) })
+	return c.changed
+}
+
+// ruleComparison is two states of a monorepo that are compared.
+type ruleComparison struct {
+	base, head *Repository
+	changed    []RuleChange
+	places     map[*Defaults][]Place // of head, see [ruleComparison.placesOf]
+}
+
+func (c *ruleComparison) add(change RuleChange) { c.changed = append(c.changed, change) }
+
+// addDocument adds a document of the fleet that differs; one of the two is nil where it is not
+// there.
+func (c *ruleComparison) addDocument(name string, before, now *document.Document, units []UnitPath) {
+	switch {
+	case before == nil:
+		name += " (new)"
+	case now == nil:
+		name += " (removed)"
+	}
+	c.add(RuleChange{Name: name, Fields: changedFields(plainOf(before, "spec"), plainOf(now, "spec")), Units: units})
+}
+
+func (c *ruleComparison) compareTenants() {
+	for name := range merged(c.base.Tenants, c.head.Tenants) {
+		before, now := c.base.Tenants[name], c.head.Tenants[name]
+		if !before.same(now) {
+			ofTenant := func(unit *Unit) bool { return unit.Defaults.Tenant == name }
+			c.addDocument("Tenant "+name, before.document(), now.document(), c.unitsWhere(ofTenant))
+		}
+	}
+	for _, cluster := range c.head.Clusters {
+		i := slices.IndexFunc(c.base.Clusters, func(was *Cluster) bool { return was.Name == cluster.Name })
+		if i >= 0 && !slices.Equal(c.base.Clusters[i].Tenants, cluster.Tenants) {
+			fields := changedFields(anyList(c.base.Clusters[i].Tenants), anyList(cluster.Tenants))
+			c.add(RuleChange{Name: "tenants of Cluster " + cluster.Name, Fields: fields})
+		}
+	}
+	if c.base.Owners.hash != c.head.Owners.hash {
+		c.add(RuleChange{Name: "CODEOWNERS", Fields: changedFields(c.base.Owners.rules(), c.head.Owners.rules()), Units: c.unitsOfOwners()})
+	}
+}
+
+func (c *ruleComparison) compareCheckers() {
+	names := map[string]bool{}
+	for _, list := range [][2][]*Checker{{c.base.Checkers, c.head.Checkers}, {c.head.Checkers, c.base.Checkers}} {
+		for _, each := range list[0] {
+			if !slices.ContainsFunc(list[1], each.Same) || !sameSchema(each, c.base.Tree, c.head.Tree) {
+				names[each.Name] = true
+			}
+		}
+	}
+	for name := range names {
+		c.addDocument("Checker "+name, checkerDocument(c.base.Checkers, name), checkerDocument(c.head.Checkers, name), nil)
+	}
+}
+
+// compareReleases compares Rollouts, the budget and what becomes of what checks find.
+func (c *ruleComparison) compareReleases() {
+	for name := range merged(c.base.Rollouts, c.head.Rollouts) {
+		before, now := c.base.Rollouts[name], c.head.Rollouts[name]
+		if !before.same(now) {
+			byRollout := func(unit *Unit) bool { return unit.Defaults.Rollout == name }
+			text := "Rollout " + name + looserText(now != nil && now.Stricter(before) != now)
+			c.addDocument(text, c.base.rolloutDocument(name), c.head.rolloutDocument(name), c.unitsWhere(byRollout))
+		}
+	}
+	settings := func(path ...string) []string {
+		path = append([]string{"spec"}, path...)
+		return changedFields(plainOf(c.base.settings(), path...), plainOf(c.head.settings(), path...))
+	}
+	if before, now := c.base.Release.Budget, c.head.Release.Budget; !reflect.DeepEqual(before, now) {
+		name := "budget" + looserText(!reflect.DeepEqual(now.Stricter(before), now))
+		c.add(RuleChange{Name: name, Fields: settings("release", "budget"), Units: c.unitsWhere(func(*Unit) bool { return true })})
+	}
+	if !slices.EqualFunc(c.base.AllowedChanges, c.head.AllowedChanges, sameAllowed) {
+		c.add(RuleChange{Name: "allowedChanges", Fields: settings("checks", "allowedChanges")})
+	}
+	if c.base.Checks != c.head.Checks {
+		fields := slices.DeleteFunc(settings("checks"), func(field string) bool { return strings.HasPrefix(field, "allowedChanges") })
+		c.add(RuleChange{Name: "checks", Fields: fields})
+	}
+}
+
+// compareWheres compares Masks and Windows.
+func (c *ruleComparison) compareWheres() {
+	beforeMasks, masks := byName(c.base.Masks, (*Mask).name), byName(c.head.Masks, (*Mask).name)
+	for name := range merged(beforeMasks, masks) {
+		if before, now := beforeMasks[name], masks[name]; !before.same(now) {
+			c.addDocument("Mask "+name, before.document(), now.document(), c.unitsIn(before.where(), now.where(), false))
+		}
+	}
+	beforeWindows, windows := byName(c.base.Windows, (*Window).name), byName(c.head.Windows, (*Window).name)
+	for name := range merged(beforeWindows, windows) {
+		if before, now := beforeWindows[name], windows[name]; !before.same(now) {
+			isOther := before == nil || now == nil || before.Deny != now.Deny || before.Time != now.Time
+			c.addDocument("Window "+name, before.document(), now.document(), c.unitsIn(before.where(), now.where(), isOther))
+		}
+	}
+}
+
+// compareMoves finds units that have another Tenant or Rollout than they had.
+func (c *ruleComparison) compareMoves() {
+	type move struct{ kind, from, to string }
+	moved := map[move][]UnitPath{}
+	for path, before := range c.head.Moved(c.base) {
+		now := c.head.Unit(path).Defaults
+		for _, m := range []move{{"Tenant", before.Tenant, now.Tenant}, {"Rollout", before.Rollout, now.Rollout}} {
+			if m.from != m.to {
+				moved[m] = append(moved[m], path)
+			}
+		}
+	}
+	for m, units := range moved {
+		slices.Sort(units)
+		name := func(name string) string {
+			if name == "" {
+				return "no " + m.kind
+			}
+			return m.kind + " " + document.Shorten(name)
+		}
+		c.add(RuleChange{Name: fmt.Sprintf("move from %s to %s", name(m.from), name(m.to)), Units: units})
+	}
 }
 
 // looserText says of a Rollout or budget that it is looser than it was: see [Rollout.Stricter].
@@ -68,17 +211,6 @@ func looserText(isLooser bool) string {
 		return " (looser)"
 	}
 	return ""
-}
-
-// changedIn are the documents of a kind that are not the same in two states, by their names. One
-// of the two that are compared may be the zero value: the document is not there.
-func changedIn[T any](kind string, base, head map[string]T, same func(T, T) bool) (changed []string) {
-	for name := range merged(base, head) {
-		if !same(base[name], head[name]) {
-			changed = append(changed, kind+" "+name)
-		}
-	}
-	return changed
 }
 
 func byName[T any](list []T, nameOf func(T) string) map[string]T {
@@ -137,7 +269,9 @@ func (t *Tenant) same(other *Tenant) bool {
 	if t == nil || other == nil {
 		return t == other
 	}
-	return sameBut(*t, *other, func(t *Tenant) *document.Position { return &t.Position })
+	a, b := *t, *other
+	a.doc, b.doc = nil, nil
+	return sameBut(a, b, func(t *Tenant) *document.Position { return &t.Position })
 }
 
 // same says whether two Rollouts release alike; either may be nil.

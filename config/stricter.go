@@ -44,42 +44,52 @@ func (r *Repository) isRule(file string) bool {
 		})
 }
 
-// Rollouts are those by which releases of a commit begin.
-type Rollouts struct {
-	own, base map[string]*Rollout
-	named     map[UnitPath]string // the Rollout that the base names for a unit
-	stricter  map[[2]string]*Rollout
+// Moved are the units that base has with another Tenant or Rollout, with their Defaults there. A nil
+// base has none. It costs as much as the folders that differ hold.
+func (r *Repository) Moved(base *Repository) map[UnitPath]*Defaults {
+	if base == nil {
+		return nil
+	}
+	moved := map[UnitPath]*Defaults{}
+	changed, _ := r.Changes(base)
+	for _, unit := range changed {
+		before := base.Unit(unit.Path)
+		if before != nil && (before.Defaults.Tenant != unit.Defaults.Tenant || before.Defaults.Rollout != unit.Defaults.Rollout) {
+			moved[unit.Path] = before.Defaults
+		}
+	}
+	return moved
 }
 
-// NewRollouts are those of a commit that has own. base is what the commit goes to; where it is
-// nil, they are the commit's own.
-func NewRollouts(own map[string]*Rollout, base *Repository) *Rollouts {
-	rollouts := &Rollouts{own: own}
-	if base == nil {
-		return rollouts
-	}
-	rollouts.base, rollouts.named, rollouts.stricter = base.Rollouts, map[UnitPath]string{}, map[[2]string]*Rollout{}
-	for unit := range base.Units() {
-		rollouts.named[unit.Path] = unit.Defaults.Rollout
-	}
-	return rollouts
+// Rollouts are those by which releases of a commit begin.
+type Rollouts struct {
+	own      map[string]*Rollout
+	base     *Repository            // nil: there is none
+	moved    map[UnitPath]*Defaults // see [Repository.Moved]
+	stricter map[[2]string]*Rollout
+}
+
+// NewRollouts are those of a commit that has own, and otherwise head. base is what the commit goes
+// to; where it is nil, they are the commit's own.
+func NewRollouts(own map[string]*Rollout, head, base *Repository) *Rollouts {
+	return &Rollouts{own: own, base: base, moved: head.Moved(base), stricter: map[[2]string]*Rollout{}}
 }
 
 // For is the Rollout by which a release of a unit begins whose commit names that one: the stricter
 // of it and the one that the base names for the unit. It is the commit's own where the base has no
-// such unit or Rollout. nil is none.
+// such Rollout. nil is none.
 func (r *Rollouts) For(unit UnitPath, name string) *Rollout {
 	own := r.own[name]
 	if own == nil || r.base == nil {
 		return own
 	}
-	before, known := r.named[unit]
-	if !known {
-		before = name
+	before := name
+	if left := r.moved[unit]; left != nil {
+		before = left.Rollout
 	}
 	pair := [2]string{before, name}
 	if r.stricter[pair] == nil {
-		r.stricter[pair] = own.Stricter(r.base[before])
+		r.stricter[pair] = own.Stricter(r.base.Rollouts[before])
 	}
 	return r.stricter[pair]
 }

@@ -42,6 +42,8 @@ type Tenant struct {
 	ClusterRoles []string
 	// Allow is what its objects may do besides, of the allowances of the document.
 	Allow []string
+	// Optional says that what it names may match nothing yet.
+	Optional bool
 
 	doc *document.Document
 }

@@ -21,6 +21,7 @@ func (l *loader) loadTenant(doc *document.Document) {
 		Folders, Owners, Clusters, Namespaces, Kinds, ClusterKinds, Labels, Annotations, Images []string
 		PodSecurity                                                                             string
 		ClusterRoles, Allow                                                                     []string
+		Optional                                                                                bool
 	}
 	in := readOwn(doc, &spec)
 	in.name("")
@@ -41,7 +42,7 @@ func (l *loader) loadTenant(doc *document.Document) {
 	if t.ClusterRoles = spec.ClusterRoles; t.ClusterRoles == nil {
 		t.ClusterRoles = defaultClusterRoles
 	}
-	t.Allow = spec.Allow
+	t.Allow, t.Optional = spec.Allow, spec.Optional
 	for i, allowance := range t.Allow {
 		if !slices.Contains(tenantAllowances, allowance) {
 			const text = "%q: want one of %s"
@@ -152,7 +153,7 @@ func (l *loader) checkTenants() {
 	for _, doc := range l.tenantsRead {
 		t := tenants[doc.Name]
 		for i, name := range t.Clusters {
-			if !slices.Contains(clusters, name) {
+			if !t.Optional && !slices.Contains(clusters, name) {
 				l.idleInFleet(IdleAt(doc, document.CodeFleet, document.DidYouMean(name, clusters),
 					fmt.Sprintf("%q: no such Cluster in the fleet", document.Shorten(name)), "spec", "clusters", i))
 			}

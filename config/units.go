@@ -105,6 +105,24 @@ func (f *folder) each(yield func(*Unit) bool) bool {
 	return true
 }
 
+// Unit is the unit of a path; nil where there is none.
+func (r *Repository) Unit(unit UnitPath) *Unit {
+	for _, root := range r.roots {
+		for f := root; f != nil && Within(string(unit), f.path); {
+			if i := slices.IndexFunc(f.units, func(known *Unit) bool { return known.Path == unit }); i >= 0 {
+				return f.units[i]
+			}
+			rest := string(unit)
+			if f.path != "." {
+				rest = strings.TrimPrefix(strings.TrimPrefix(rest, f.path), "/")
+			}
+			name, _, _ := strings.Cut(rest, "/")
+			f = folderOf(f.folders, path.Join(f.path, name))
+		}
+	}
+	return nil
+}
+
 func (r *Repository) root(path string) *folder {
 	for _, root := range r.roots {
 		if root.path == path {

@@ -13,12 +13,18 @@ import (
 // ofBase ends a message of a rule that the commit itself does not have.
 const ofBase = ", by the rules that the change goes to, which count until the next commit"
 
+// ofLeft ends a message of a rule of a Tenant that the unit has no more.
+const ofLeft = ", by the tenant that the unit comes from, which counts until the next commit"
+
 // rules are what judges the units of a commit: its own rules, and those of what it goes
 // to, because a change cannot allow itself anything. The Tenants of both are in their
 // repositories, see [world.judges]. Nobody changes rules once they are made.
 type rules struct {
-	base       *config.Repository // see [Compiler.Base]
-	treatments config.Checks      // what becomes of what checks find
+	base *config.Repository // see [Compiler.Base]
+	// left are the Tenants of the base that units come from which have another one now. They
+	// judge these too.
+	left       map[config.UnitPath]*config.Tenant
+	treatments config.Checks // what becomes of what checks find
 	checks     *checks
 	policies   *policies // nil for a [Commit], whose objects were judged when it was released
 	// basePolicies are those of what the change goes to, where they differ; else nil.
@@ -40,7 +46,7 @@ func (c *Compiler) rulesOf(r, base *config.Repository) rules {
 	if c.world != nil {
 		before = c.world.rules
 	}
-	made := rules{base: base, treatments: c.checksOf(r, base)}
+	made := rules{base: base, left: leftTenants(r, base), treatments: c.checksOf(r, base)}
 	var known []sourcedChecker
 	if before.checks != nil {
 		known = before.checks.all
@@ -54,6 +60,17 @@ func (c *Compiler) rulesOf(r, base *config.Repository) rules {
 		made.basePolicies = loadPolicies(base, before.basePolicies)
 	}
 	return made
+}
+
+// leftTenants are the Tenants of base of the units that have another one in r.
+func leftTenants(r, base *config.Repository) map[config.UnitPath]*config.Tenant {
+	left := map[config.UnitPath]*config.Tenant{}
+	for path, before := range r.Moved(base) {
+		if t := base.Tenants[before.Tenant]; t != nil && r.Unit(path).Defaults.Tenant != t.Name {
+			left[path] = t
+		}
+	}
+	return left
 }
 
 // baseFleet is the address of the base's fleet, where its Tenants judge units too; else empty.

@@ -154,15 +154,15 @@ func (c *Compiler) snapshot(commit config.Commit, tree config.Tree, past config.
 	p := c.begin(repository, rules)
 	p.lookUp()
 	p.world.define(p)
+	mistypedKinds, goneKinds := p.judgeTenants(past.Taken)
 	p.render()
 	p.account()
 	p.world.builds.Clear()
 	p.world.again.clear()
 	c.world = p.world
-	references := slices.Concat(p.idleCheckers(), p.world.idleTenants(), p.world.idlePolicies())
-	mistyped, goneKinds := config.JudgeIdle(references, past.Taken)
-	s.Problems = append(s.Problems, mistyped...)
-	s.Idle = append(gone, goneKinds...).Sorted()
+	mistyped, goneUses := config.JudgeIdle(slices.Concat(p.idleCheckers(), p.world.idlePolicies()), past.Taken)
+	s.Problems = slices.Concat(s.Problems, mistypedKinds, p.untakenDenials(), mistyped)
+	s.Idle = slices.Concat(gone, goneKinds, goneUses).Sorted()
 	s.Notes = slices.Concat(rules.policies.notes, otherVersions(repository), s.Idle).Sorted()
 	s.world, s.Units, s.Rendered = p.world, c.units, int(p.rendered.Load())
 	s.Problems = append(s.Problems, rules.problemsOfBase()...)
@@ -207,6 +207,7 @@ type pass struct {
 	touched  []*entry // whose files, defaults or places may have changed
 	gone     []*entry
 	replaced map[string]bool // kinds of documents that entries had and may not have any more
+	denials  []*denial
 	rendered atomic.Int64
 }
 
@@ -230,6 +231,7 @@ func (c *Compiler) begin(r *config.Repository, judging rules) *pass {
 	changed, gone := r.Changes(previous)
 	if previous != nil && previous.FleetHash == r.FleetHash && previous.Name == r.Name && p.before.treatments == judging.treatments && p.before.baseFleet(previous) == judging.baseFleet(r) && previous.FactsHash == r.FactsHash && p.before.policies == judging.policies && p.before.basePolicies == judging.basePolicies {
 		p.world.places = p.before.places
+		changed = append(changed, judgedAnew(r, p.before.left, judging.left)...)
 	} else {
 		p.world.places = newPlaces(r)
 		changed = slices.Collect(r.Units())
@@ -265,6 +267,19 @@ func (c *Compiler) begin(r *config.Repository, judging rules) *pass {
 		p.touched = append(p.touched, e)
 	}
 	return p
+}
+
+// judgedAnew are the units of r that come from a Tenant and did not for the commit before, or the other
+// way round.
+func judgedAnew(r *config.Repository, before, now map[config.UnitPath]*config.Tenant) (units []*config.Unit) {
+	for _, each := range [][2]map[config.UnitPath]*config.Tenant{{before, now}, {now, before}} {
+		for path, t := range each[0] {
+			if unit := r.Unit(path); unit != nil && each[1][path] != t {
+				units = append(units, unit)
+			}
+		}
+	}
+	return units
 }
 
 // lookUp finds the static keys of the touched units and, where one is new, what
@@ -390,7 +405,8 @@ func (c *Compiler) finish(s *Snapshot) {
 				waiting[p.Via[0].File]++
 				continue
 			}
-			if path.Base(p.File) == "swell.yaml" || p.Code == document.CodeFile && p.Line == 0 {
+			isOfFleet := config.Within(p.File, s.Repository.Folders()[0])
+			if isOfFleet || path.Base(p.File) == "swell.yaml" || p.Code == document.CodeFile && p.Line == 0 {
 				shared[p.String()] = append(shared[p.String()], p)
 				continue
 			}

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/swell-sh/swell/config"
 )
 
@@ -122,5 +124,137 @@ func TestIdlePolicies(t *testing.T) {
 	const unknown = `spec.policyName: "of-cluster": no such`
 	if s := snapshot(c, files); s.Held || len(s.Problems) > 0 || !strings.Contains(s.Idle.String(), unknown) {
 		t.Errorf("without facts: held %t, %v, idle %v", s.Held, s.Problems, s.Idle)
+	}
+}
+
+// TestIdleDenials: a Tenant's denial of a kind that there is not let all through. Its units stay as they
+// are in the commit that writes it; later it is a note, as other names that match nothing are.
+func TestIdleDenials(t *testing.T) {
+	files := exampleFiles(t, "swell.yaml", "fleet", "kinds/space")
+	write := func(name, text string) { files[name] = &fstest.MapFile{Data: []byte(text)} }
+	tenants := func(shop string) {
+		text := ""
+		for _, doc := range []string{"shop}\nspec: {" + shop + "}", "pay}", "idle}\nspec: {kinds: [\"*\", \"!Role\"], optional: true}"} {
+			text += "---\napiVersion: swell.sh/v1\nkind: Tenant\nmetadata: {name: " + doc + "\n"
+		}
+		write("fleet/tenants.yaml", text)
+	}
+	for _, unit := range []string{"shop/a", "shop/b", "pay/a"} {
+		tenant, _, _ := strings.Cut(unit, "/")
+		write("services/"+tenant+"/swell.yaml", "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: a}\n"+
+			"spec: {tenant: "+tenant+", placement: {topology: cluster}}\n")
+		name := strings.ReplaceAll(unit, "/", "-")
+		write("services/"+unit+"/x.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: "+name+", namespace: shop}\n")
+	}
+	settings := string(files["swell.yaml"].Data)
+	tenants("")
+	c := &Compiler{}
+	const denial = `fleet/tenants.yaml:5:21: spec.kinds[1]: "!": no cluster has such a kind, so this says nothing`
+	for _, step := range []struct {
+		name, shop, settings string
+		problems, idle, held string
+	}{
+		{"at first", "", settings, "", "", ""},
+		{"mistyped", `kinds: ["*", "!rolebindings"]`, settings,
+			strings.Replace(denial, "!", "rolebindings", 1) + ", did you mean RoleBinding.rbac.authorization.k8s.io? (holds 2 units)", "",
+			"services/shop/a services/shop/b"},
+		{"as it stood", `kinds: ["*", "!rolebindings"]`, settings, "", strings.Replace(denial, "!", "rolebindings", 1), ""},
+		{"optional", `optional: true, kinds: ["*", "!rolebindings"], clusters: [sas-1, none]`, settings, "", "", ""},
+		{"unknown", `kinds: ["*", "!Cat.example.org"]`, settings,
+			strings.Replace(denial, "!", "Cat.example.org", 1) + " (holds 2 units)", "",
+			"services/shop/a services/shop/b"},
+		{"unknown, which passes", `kinds: ["*", "!Cat.example.org"] `, settings + "  checks: {unknownKinds: pass}\n", "", "", ""},
+		{"mistyped, where unknown ones pass", `kinds: ["*", "!Roles"]`, settings + "  checks: {unknownKinds: pass}\n",
+			strings.Replace(denial, "!", "Roles", 1) + ", did you mean Role.rbac.authorization.k8s.io? (holds 2 units)", "",
+			"services/shop/a services/shop/b"},
+	} {
+		tenants(step.shop)
+		write("swell.yaml", step.settings)
+		s := snapshot(c, files)
+		var held []string
+		for _, unit := range s.Units.Sorted() {
+			if unit.Placements[0].Digest == "" {
+				held = append(held, string(unit.Path))
+			}
+		}
+		got := []string{strings.TrimSpace(s.Problems.String()), strings.TrimSpace(s.Idle.String()), strings.Join(held, " ")}
+		if diff := cmp.Diff([]string{step.problems, step.idle, step.held}, got); diff != "" || s.Held {
+			t.Errorf("%s: held %t, -want +got:\n%s", step.name, s.Held, diff)
+		}
+	}
+}
+
+// TestWhatMatchesNothing: each field of documents.proto that says what a name in it has to match is
+// held to it. The cases are the documents in which the name matches nothing, and where that is told.
+func TestWhatMatchesNothing(t *testing.T) {
+	doc := func(kind, spec string) string {
+		return "apiVersion: swell.sh/v1\nkind: " + kind + "\nmetadata: {name: x}\nspec: " + spec + "\n"
+	}
+	wave := func(spec string) string { return doc("Rollout", "{waves: [{name: a, "+spec+"}, {name: rest}]}") }
+	from := func(spec string) string {
+		return doc("Checker", "{program: sh, from: [{"+spec+"}]}")
+	}
+	cases := map[string]struct{ doc, want string }{
+		"ClusterSpec.tenants": {doc("Cluster", "{tenants: [none]}") + "---\n" + doc("Tenant", "{clusterKinds: [Namespace]}"),
+			"spec.tenants[0]: "},
+		"Wave.match":   {wave("match: {labels: {region: none}}"), "spec.waves[0].match: "},
+		"Wave.targets": {wave("targets: [none]"), "spec.waves[0].targets[0]: "},
+		"JobGate.name": {strings.Replace(wave("targets: [sas-1], gates: [{job: {name: none}}]"), "name: x", "name: slow", 1),
+			"spec.waves[0].gates[0].job.name: "},
+		"AfterGate.unit":          {wave("gates: [{after: {unit: services/none}}]"), "spec.waves[0].gates[0].after.unit: "},
+		"Where.match":             {doc("Mask", "{where: {match: {labels: {region: none}}}}"), "spec.where.match: "},
+		"Where.targets":           {doc("Mask", "{where: {targets: [none]}}"), "spec.where.targets[0]: "},
+		"Where.units":             {doc("Mask", "{where: {units: [services/none]}}"), "spec.where.units[0]: "},
+		"Where.tenants":           {doc("Mask", "{where: {tenants: [none]}}"), "spec.where.tenants[0]: "},
+		"Where.waves":             {doc("Mask", "{where: {waves: [none]}}"), "spec.where.waves[0]: "},
+		"TenantSpec.folders":      {doc("Tenant", "{folders: [none]}"), "spec.folders[0]: "},
+		"TenantSpec.clusters":     {doc("Tenant", "{clusters: [none]}"), "spec.clusters[0]: "},
+		"TenantSpec.kinds":        {doc("Tenant", `{kinds: ["!None"]}`), "spec.kinds[0]: "},
+		"TenantSpec.clusterKinds": {doc("Tenant", "{clusterKinds: [None]}"), "spec.clusterKinds[0]: "},
+		"HealthRuleSpec.match":    {doc("HealthRule", `{match: {kind: None}, healthy: "true"}`), "spec.match.kind: "},
+		"CheckerSpec.schema": {doc("Checker", "{program: jsonschema, schema: none.json, from: [{kind: ConfigMap, key: a}]}"),
+			"spec.schema: "},
+		"CheckedTexts.group": {from("kind: ConfigMap, group: none, key: a"), "spec.from[0].group: "},
+		"CheckedTexts.kind":  {from("kind: None, path: spec"), "spec.from[0].kind: "},
+		"CheckedTexts.name":  {from("kind: ConfigMap, name: none, key: a"), "spec.from[0].name: "},
+		"CheckedTexts.match": {from("kind: ConfigMap, match: {labels: {a: none}}, key: a"), "spec.from[0].match: "},
+		"CheckedTexts.key":   {from("kind: ConfigMap, key: none"), "spec.from[0].key: "},
+		"CheckedTexts.path":  {from("kind: Service, path: spec.none"), "spec.from[0].path: "},
+	}
+	files := exampleFiles(t, "swell.yaml", "fleet/sas-1.yaml", "fleet/rollout.yaml")
+	defaults := doc("Defaults", "{tenant: a, rollout: slow, placement: {topology: cluster}}")
+	files["services/swell.yaml"] = &fstest.MapFile{Data: []byte(defaults)}
+	files["services/a/x.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: a}\n")}
+	fields := map[string]bool{}
+	for _, field := range config.ProtectiveFields() {
+		matches, name := config.MatchesOf(field), strings.TrimPrefix(string(field.FullName()), "swell.v1.")
+		if matches == "" || matches == config.MatchesNothing {
+			continue
+		}
+		fields[name] = true
+		c, known := cases[name]
+		if !known {
+			t.Errorf("%s: want a case in which it does not match %s", name, matches)
+			continue
+		}
+		files["fleet/x.yaml"] = &fstest.MapFile{Data: []byte(c.doc)}
+		slow := strings.Replace(doc("Rollout", "{waves: [{name: a}]}"), "name: x", "name: slow", 1)
+		files["fleet/slow.yaml"] = &fstest.MapFile{Data: []byte(slow)}
+		if strings.Contains(c.doc, "name: slow") {
+			delete(files, "fleet/slow.yaml")
+		}
+		s := snapshot(&Compiler{}, files)
+		reported := false
+		for _, p := range append(s.Problems, s.IdleRules("")...) {
+			reported = reported || p.File == "fleet/x.yaml" && strings.HasPrefix(p.Message, c.want)
+		}
+		if !reported {
+			t.Errorf("%s: want %q in fleet/x.yaml, got %v", name, c.want, s.Problems)
+		}
+	}
+	for name := range cases {
+		if !fields[name] {
+			t.Errorf("%s: no such field of a document that protects", name)
+		}
 	}
 }

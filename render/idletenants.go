@@ -14,31 +14,102 @@ import (
 	"github.com/swell-sh/swell/render/policy"
 )
 
+// idleKind is a kind that a Tenant names in vain.
+type idleKind struct {
+	config.IdleReference
+	tenant string
+	denies bool // it is to keep objects away, and keeps none
+}
+
 // idleTenants are the kinds that Tenants name in vain: no kind of any cluster has the name, so
-// nothing is admitted or denied by it.
-func (w *world) idleTenants() (idle []config.IdleReference) {
+// nothing is admitted or denied by it. Where objects of kinds pass that are not known, only names
+// that are surely mistyped count.
+func (w *world) idleTenants() (idle []idleKind) {
 	if len(w.repository.Tenants) == 0 || w.hard.troubled() {
 		return nil
 	}
 	namespaced, clusterWide := w.scopedKinds()
 	for _, name := range slices.Sorted(maps.Keys(w.repository.Tenants)) {
 		t := w.repository.Tenants[name]
+		if t.Optional {
+			continue
+		}
+		add := func(field string, i int, kind, hint string, denies bool) {
+			if !w.hard.open || isSureHint(hint) {
+				idle = append(idle, idleKind{t.Idle(field, i, unknownKind(kind), hint), name, denies})
+			}
+		}
 		for i, pattern := range t.Kinds {
-			kind := strings.TrimPrefix(pattern, "!")
+			kind, denies := strings.CutPrefix(pattern, "!")
 			if !config.AnyLike(kind, namespaced) {
 				const elsewhere = ": it lives in no namespace, so only clusterKinds are about it"
-				idle = append(idle, t.Idle("kinds", i, unknownKind(kind), hintOfKind(kind, namespaced, clusterWide, elsewhere)))
+				add("kinds", i, kind, hintOfKind(kind, namespaced, clusterWide, elsewhere), denies)
 			}
 		}
 		for i, pattern := range t.ClusterKinds {
 			kind, _, _ := strings.Cut(pattern, "/")
 			if !config.AnyLike(kind, clusterWide) {
 				const elsewhere = ": it lives in namespaces, so only kinds are about it"
-				idle = append(idle, t.Idle("clusterKinds", i, unknownKind(kind), hintOfKind(kind, clusterWide, namespaced, elsewhere)))
+				add("clusterKinds", i, kind, hintOfKind(kind, clusterWide, namespaced, elsewhere), false)
 			}
 		}
 	}
 	return idle
+}
+
+// isSureHint says whether the end of a message tells what was meant.
+func isSureHint(hint string) bool {
+	return strings.HasPrefix(hint, ", did you mean") || strings.HasPrefix(hint, ": it lives in")
+}
+
+// denial is a mistyped denial of a Tenant.
+type denial struct {
+	document.Problem
+	tenant  string
+	isTaken bool // by a unit as its problem
+}
+
+// judgeTenants judges what Tenants name in vain. Mistyped denials are for [pass.holdUndenied].
+func (p *pass) judgeTenants(taken config.Tree) (mistyped, gone document.Problems) {
+	for _, kind := range p.world.idleTenants() {
+		problems, stood := config.JudgeIdle([]config.IdleReference{kind.IdleReference}, taken)
+		gone = append(gone, stood...)
+		for _, problem := range problems {
+			if kind.denies {
+				p.denials = append(p.denials, &denial{Problem: problem, tenant: kind.tenant})
+			} else {
+				mistyped = append(mistyped, problem)
+			}
+		}
+	}
+	return mistyped, gone
+}
+
+// holdUndenied adds, to the problems of units that others cause, the mistyped denials of their
+// Tenants: what these would refuse must not pass.
+func (p *pass) holdUndenied(problems map[config.UnitPath]document.Problems) {
+	if len(p.denials) == 0 {
+		return
+	}
+	for path, e := range p.entries {
+		for _, d := range p.denials {
+			if d.tenant == e.unit.Tenant {
+				problem := d.Problem
+				problem.Unit, d.isTaken = string(path), true
+				problems[path] = append(problems[path], problem)
+			}
+		}
+	}
+}
+
+// untakenDenials are the mistyped denials of Tenants without units.
+func (p *pass) untakenDenials() (problems document.Problems) {
+	for _, d := range p.denials {
+		if !d.isTaken {
+			problems = append(problems, d.Problem)
+		}
+	}
+	return problems
 }
 
 // scopedKinds are the names of the kinds that live in namespaces, and of those that do not, in any

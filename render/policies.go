@@ -277,8 +277,13 @@ func (u *unitRenderer) note(note document.Problem) {
 // surroundings are what policies see around an object, by the facts of the commit or by
 // those of the base.
 func (e *expansion) surroundings(base bool) policy.Surroundings {
+	var about func(string, document.Position)
+	if e.judged != nil && !base {
+		about = func(name string, position document.Position) { e.judged[judgedBy{name, position}]++ }
+	}
 	return policy.Surroundings{
 		Kubernetes: e.cluster.Kubernetes,
+		About:      about,
 		Namespace: func(name string) *policy.Namespace {
 			cluster := e.target.Cluster
 			o := own{e.unit.Path, e.placed, e.settings}

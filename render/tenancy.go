@@ -44,6 +44,9 @@ func (w *world) tenantsOf(unit *config.Unit) (list []ruling) {
 			list = append(list, ruling{t, j.of})
 		}
 	}
+	if t := w.left[unit.Path]; t != nil {
+		list = append(list, ruling{t, ofLeft})
+	}
 	return list
 }
 
@@ -76,7 +79,23 @@ func (w *world) checkTenant(unit *config.Unit, placed []place) (problems documen
 			}
 		}
 	}
-	return problems
+	return append(problems, w.checkLeftTenant(unit, placed)...)
+}
+
+// checkLeftTenant finds a cluster that a unit is placed on and that the tenant which it comes from
+// may not have.
+func (w *world) checkLeftTenant(unit *config.Unit, placed []place) document.Problems {
+	t := w.left[unit.Path]
+	if t == nil {
+		return nil
+	}
+	for _, p := range placed {
+		if name := p.cluster.Name; !(judge{w.base, ofLeft}).takes(name, t.Name) {
+			return document.Problems{{Position: unit.Defaults.TenantAt, Code: document.CodeTenancy,
+				Message: fmt.Sprintf("tenant %q: is not placed on cluster %s (%s)%s", t.Name, name, t.Position.File, ofLeft)}}
+		}
+	}
+	return nil
 }
 
 func (w *world) checkTenantBy(j judge, unit *config.Unit, placed []place) document.Problems {

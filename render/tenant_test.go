@@ -39,6 +39,43 @@ func TestUnitWithoutATenant(t *testing.T) {
 	}
 }
 
+// TestTenantThatAUnitLeaves: a unit took what another Tenant may have by naming that one. For the
+// commit that moves it, both judge it; from the next one on the new one alone does.
+func TestTenantThatAUnitLeaves(t *testing.T) {
+	files := exampleFiles(t, "swell.yaml", "fleet", "kinds/space")
+	write := func(name, text string) { files[name] = &fstest.MapFile{Data: []byte(text)} }
+	defaults := func(tenant string) string {
+		return "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: a}\nspec: {tenant: " + tenant + ", placement: {topology: cluster}}\n"
+	}
+	object := func(namespace string) string {
+		return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: " + namespace + "}\n"
+	}
+	write("fleet/tenants.yaml", "apiVersion: swell.sh/v1\nkind: Tenant\nmetadata: {name: yam}\nspec: {namespaces: [yam]}\n---\n"+
+		"apiVersion: swell.sh/v1\nkind: Tenant\nmetadata: {name: zed}\nspec: {namespaces: [yam, kube-system]}\n")
+	write("services/swell.yaml", defaults("yam"))
+	write("services/a/x.yaml", object("yam"))
+	trees := []config.Tree{config.Files(maps.Clone(files))}
+	for _, namespace := range []string{"kube-system", "yam", "kube-system"} { // the tenant moves with the first one
+		write("services/swell.yaml", defaults("zed"))
+		write("services/a/x.yaml", object(namespace))
+		trees = append(trees, config.Files(maps.Clone(files)))
+	}
+	const want = `services/a/x.yaml:3:21: metadata.namespace: "kube-system" is no namespace of tenant yam: want yam (fleet/tenants.yaml), ` +
+		`by the tenant that the unit comes from, which counts until the next commit`
+	var c Compiler
+	for _, step := range []struct {
+		name       string
+		base, head int
+		want       string
+	}{{"the base", 0, 0, ""}, {"moves, and takes more", 0, 1, want}, {"moves alone", 0, 2, ""}, {"takes more after it moved", 2, 3, ""},
+		{"the same once more", 0, 1, want}, {"judged by what it moved to", 1, 1, ""}} {
+		c.Base = config.Load(trees[step.base], nil)
+		if got := strings.TrimSpace(c.Snapshot("", trees[step.head]).Problems.String()); got != step.want {
+			t.Errorf("%s: got %q, want %q", step.name, got, step.want)
+		}
+	}
+}
+
 // A change cannot allow itself anything: the Tenants that it goes to judge it too.
 func TestTenantsOfTheBase(t *testing.T) {
 	files := exampleFiles(t, "swell.yaml", "fleet", "kinds/space")
@@ -66,7 +103,9 @@ func TestTenantsOfTheBase(t *testing.T) {
 		"a tenant of its own": {func() {
 			write("fleet/tenants.yaml", strings.Replace(tenant, "services", "services/b", 1)+"---\napiVersion: swell.sh/v1\nkind: Tenant\nmetadata: {name: evil}\n")
 			write("services/a/swell.yaml", "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: a}\nspec: {tenant: evil}\n")
-		}, []string{`tenant "evil": there is no such Tenant yet: let it come first, and its units after it, by the rules that the change goes to, which count until the next commit`}},
+		}, []string{`tenant "evil": there is no such Tenant yet: let it come first, and its units after it, by the rules that the change goes to, which count until the next commit`,
+			`tenant "shop": is not placed on cluster myt-1 (fleet/tenants.yaml), ` +
+				`by the tenant that the unit comes from, which counts until the next commit`}},
 		"its own cluster": {func() {
 			write("fleet/tenants.yaml", strings.Replace(tenant, ", vla-1", "", 1))
 			smaller := config.Load(config.Files(maps.Clone(files)), nil)

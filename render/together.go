@@ -91,20 +91,21 @@ func (c *Compiler) noteBlames(path config.UnitPath, blames document.Problems) {
 }
 
 // causedByOthers are the problems of units that are not found in the units themselves:
-// objects that others want, too; texts that others collected; and, where all or nothing is
-// released, the problems of others.
-func (c *Compiler) causedByOthers() map[config.UnitPath]document.Problems {
+// objects that others want, too; texts that others collected; denials of their Tenants that deny
+// nothing; and, where all or nothing is released, the problems of others.
+func (p *pass) causedByOthers() map[config.UnitPath]document.Problems {
 	all := map[config.UnitPath]document.Problems{}
-	for path, problems := range c.contested.problems {
+	for path, problems := range p.contested.problems {
 		all[path] = slices.Clone(problems)
 	}
-	for _, by := range slices.Sorted(maps.Keys(c.blames)) {
-		for _, p := range c.blames[by] {
-			if path := config.UnitPath(p.Unit); c.entries[path] != nil {
-				all[path] = append(all[path], p)
+	for _, by := range slices.Sorted(maps.Keys(p.blames)) {
+		for _, problem := range p.blames[by] {
+			if path := config.UnitPath(problem.Unit); p.entries[path] != nil {
+				all[path] = append(all[path], problem)
 			}
 		}
 	}
-	c.together.hold(all)
+	p.holdUndenied(all)
+	p.together.hold(all)
 	return all
 }

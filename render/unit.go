@@ -43,6 +43,7 @@ type unitRenderer struct {
 	found    targetProblems
 	settings []setting
 	uses     useCounts
+	judged   map[judgedBy]int // the objects that policies are about; nil: nobody asks
 	placed   []place
 	on       string // the clusters of these places, see [places.clustersOf]
 	// rendered are the ids of the objects that specs gave on any target.

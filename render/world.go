@@ -189,7 +189,7 @@ func (w *world) placed(d *config.Defaults) placed {
 	for _, place := range all {
 		switch {
 		case !d.Placement.Match.Matches(place.target.Labels):
-		case place.cluster.Allows(d.Tenant) && w.repository.Tenants[d.Tenant].OnCluster(place.cluster.Name):
+		case w.repository.Takes(place.cluster, d.Tenant):
 			found.places = append(found.places, place)
 		case found.closed == "":
 			found.closed = place.cluster.Name

@@ -87,7 +87,7 @@ func (m *monorepo) want(there *rollout.State) *rollout.Wanted {
 	}
 	m.tenants, m.healthRules = s.Repository.Tenants, s.HealthRules
 	m.own = keepRollouts(m.own, s.Repository.Rollouts)
-	m.rollouts = config.NewRollouts(m.own, s.Base)
+	m.rollouts = config.NewRollouts(m.own, s.Repository, s.Base)
 	memory, before := m.wantedFrom, earlier(m.tree).once()
 	if is := boundsOf(s.Repository, s.Base); !reflect.DeepEqual(is, m.bounds) {
 		m.bounds, memory = is, nil

@@ -98,7 +98,7 @@ func plainly(s *render.Snapshot, known *rollout.State, before earlier) *rollout.
 }
 
 func plainUnit(s *render.Snapshot, known *rollout.State, before earlier) func(*render.Unit) *rollout.WantedUnit {
-	rollouts := config.NewRollouts(s.Repository.Rollouts, s.Base)
+	rollouts := config.NewRollouts(s.Repository.Rollouts, s.Repository, s.Base)
 	return func(unit *render.Unit) *rollout.WantedUnit {
 		return before.wantUnit(s, unit, rollouts.For(unit.Path, unit.Rollout), known.Units[unit.Path])
 	}

@@ -101,10 +101,14 @@ Exit codes: 0 no problems, 1 problems, 2 could not check.`,
 				}
 			}
 			if compiler.Base != nil {
-				printRuleChanges(cmd.ErrOrStderr(), base, compiler.Base, snapshot)
+				rules := config.RuleLines(config.RuleChanges(compiler.Base, snapshot.Repository))
+				printRuleChanges(cmd.ErrOrStderr(), base, rules, snapshot)
 			}
 			found.printNotes(cmd.ErrOrStderr())
 			found.printLeftOut(cmd.ErrOrStderr(), where.verbose)
+			if err := found.printProtections(cmd.ErrOrStderr(), where.verbose); err != nil {
+				return err
+			}
 			fmt.Fprintln(cmd.ErrOrStderr(), found.summary())
 			if len(found.Problems) > 0 {
 				return exit(exitProblems)
@@ -114,7 +118,7 @@ Exit codes: 0 no problems, 1 problems, 2 could not check.`,
 	}
 	where.flags(cmd)
 	where.cacheFlag(cmd)
-	cmd.Flags().BoolVarP(&where.verbose, "verbose", "v", false, "list files and folders that are left out, and say which programs of Checkers ran, for how long and in which sandbox")
+	cmd.Flags().BoolVarP(&where.verbose, "verbose", "v", false, "list files and folders that are left out, and what protects the unit that was asked about, and say which programs of Checkers ran, for how long and in which sandbox")
 	outputFlag(cmd, &output, formatText, formatJSON, formatYAML, "sarif", "github", "gitlab", "junit", formatMarkdown)
 	unitFlag(cmd, &unit)
 	cmd.Flags().StringVar(&base, "base", "", "folder or Git revision that the change goes to: its rules judge too")
@@ -168,6 +172,20 @@ func (c *checked) printLeftOut(w io.Writer, verbose bool) {
 	for _, l := range all {
 		fmt.Fprintf(w, "swell: left out: %s: %s\n", l.Path, l.Why)
 	}
+}
+
+// printProtections lists the rules that match the unit, where one was asked about.
+func (c *checked) printProtections(w io.Writer, verbose bool) error {
+	unit := config.UnitPath(c.below)
+	if !verbose || c.Held || c.Units.Get(unit) == nil {
+		return nil
+	}
+	protections, err := c.Protections(unit)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "swell: %s is protected by\n", unit)
+	return writeProtections(w, protections)
 }
 
 // flagOr is a flag's value; nil when it was not given.

@@ -163,16 +163,18 @@ func broughtSince(earlier, s *render.Snapshot, problems document.Problems) (brou
 	return brought
 }
 
-// printRuleChanges says which rules the change itself changes: whoever reviews it has to
-// know that these hold only once it is in.
-func printRuleChanges(w io.Writer, name string, base *config.Repository, head *render.Snapshot) {
-	changed := config.RuleChanges(base, head.Repository)
-	if len(changed) == 0 {
+// printRuleChanges says which rules the change itself changes, and how, a line each: whoever reviews
+// it has to know that these hold only once it is in.
+func printRuleChanges(w io.Writer, name string, rules []string, head *render.Snapshot) {
+	if len(rules) == 0 {
 		return
 	}
 	judges := fmt.Sprintf("those of %s judge it too", name)
 	if head.Base == nil {
 		judges = "they count at once, as it edits nothing else"
 	}
-	fmt.Fprintf(w, "swell: note: the change edits rules that judge changes: %s; %s\n", document.Some(changed, 5), judges)
+	fmt.Fprintf(w, "swell: note: the change edits rules that judge changes; %s\n", judges)
+	for _, line := range rules {
+		fmt.Fprintf(w, "swell: note: rule: %s\n", line)
+	}
 }

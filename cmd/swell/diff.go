@@ -154,6 +154,7 @@ type comparison struct {
 	problems document.Problems // of the second that the first does not have
 	before   document.Problems // of both
 	impact   *impact.Report
+	rules    []string // that the second changes, a line each
 	// report and plan are nil where nothing can be taken from the second.
 	report *diff.Report
 	plan   *sync.Forecast
@@ -198,9 +199,13 @@ func (o *diffOptions) compare(cmd *cobra.Command, compiler *render.Compiler, fro
 	return c, err
 }
 
-// findProblems finds the problems of the second state, with what a change of kinds breaks.
+// findProblems finds the problems of the second state, with what a change of kinds breaks, and the
+// rules that it changes.
 func (c *comparison) findProblems() (err error) {
 	c.problems, c.before = sinceThen(c.base.Problems, c.head.Problems)
+	if !c.base.Held {
+		c.rules = config.RuleLines(config.RuleChanges(c.base.Repository, c.head.Repository))
+	}
 	if c.head.Held || c.base.Held {
 		return nil
 	}
@@ -240,7 +245,7 @@ func (o *diffOptions) tell(cmd *cobra.Command, c *comparison) error {
 	if len(c.both) > 0 {
 		fmt.Fprintf(notes, "swell: note: changed in %s, too, and shown as %s has them: %s\n", c.from, c.to, document.Some(c.both, 5))
 	}
-	printRuleChanges(notes, c.from, c.base.Repository, c.head)
+	printRuleChanges(notes, c.from, c.rules, c.head)
 	printProblems(notes, c.problems)
 	for _, problem := range c.before {
 		fmt.Fprintf(notes, "in %s, too: %s\n", c.from, problem)
@@ -265,7 +270,7 @@ func (o *diffOptions) tell(cmd *cobra.Command, c *comparison) error {
 		}
 		return exit(exitError)
 	}
-	fmt.Fprintf(notes, "swell: %s\n", c.report.Summary())
+	fmt.Fprintf(notes, "swell: %s\n", c.change().Summary())
 	switch verdict, _ := c.verdict(); {
 	case verdict == report.Bad:
 		return exit(exitError)
@@ -279,21 +284,13 @@ func (o *diffOptions) tell(cmd *cobra.Command, c *comparison) error {
 func (c *comparison) change() *report.Change {
 	return &report.Change{
 		Base: revisionText(c.from, c.base.Commit), Head: revisionText(c.to, c.head.Commit),
-		Report: c.report, Problems: c.problems, Before: c.before, BaseHeld: c.mends(), Impact: c.impact, Rules: c.rules(), Alone: c.head.Base == nil, Both: c.both, Fork: c.fork,
+		Report: c.report, Problems: c.problems, Before: c.before, BaseHeld: c.mends(), Impact: c.impact, Rules: c.rules, Alone: c.head.Base == nil, Both: c.both, Fork: c.fork,
 		Releases: releasesText(c.plan), More: c.command(),
 	}
 }
 
 // mends says that the fleet's documents have problems in the first state, and none in the second.
 func (c *comparison) mends() bool { return c.base.Held && !c.head.Held }
-
-// rules are the rules that the second state changes.
-func (c *comparison) rules() []string {
-	if c.base.Held {
-		return nil
-	}
-	return config.RuleChanges(c.base.Repository, c.head.Repository)
-}
 
 // command shows the whole comparison; empty where one of the two is a folder, which others do
 // not have. It names commits: a branch may have any name, and somebody pastes this.

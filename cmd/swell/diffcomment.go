@@ -211,5 +211,5 @@ func (in *invocation) jobSummary(comment string) error {
 
 // verdict is that of the comparison.
 func (c *comparison) verdict() (report.Verdict, string) {
-	return (&report.Change{Report: c.report, Problems: c.problems, Before: c.before, BaseHeld: c.mends()}).Verdict()
+	return (&report.Change{Report: c.report, Problems: c.problems, Before: c.before, BaseHeld: c.mends(), Rules: c.rules}).Verdict()
 }

@@ -25,8 +25,8 @@ func explainCommand(in *invocation) *cobra.Command {
 	var apiVersion, output string
 	var recursive bool
 	cmd := &cobra.Command{
-		Use:   "explain KIND[.FIELD...] | explain CODE",
-		Short: "Describe a kind or one of its fields, or a class of problems like SW1003",
+		Use:   "explain KIND[.FIELD...] | explain CODE | explain UNIT",
+		Short: "Describe a kind or one of its fields, a class of problems like SW1003, or what protects a unit",
 		Long: `Show the description, type and fields of a kind, or of the field that the path
 leads to. KIND is an easy kind of the monorepo, a kind of Kubernetes, or one of
 swell's own documents (Repository, Cluster, Rollout, Tenant, HealthRule, Defaults,
@@ -39,17 +39,26 @@ them.
 For a code, as swell check shows it behind each problem, say what causes such problems,
 with an example, and the way out.
 
-Exit codes: 0 shown, 2 no such kind, field or code.`,
+For a unit, by its path, show what protects it: the bounds of its Tenant, the owners of its
+files, the policies and Checkers that judge its objects, the waves and gates of its
+Rollout, Masks and Windows. Each has the line that says so, and how many objects, texts,
+files or targets of the unit it matches, from the monorepo alone. The unit is rendered.
+
+Exit codes: 0 shown, 2 no such kind, field, code or unit.`,
 		Example: `  swell explain Runtime
   swell explain Runtime.spec.autoscale
   swell explain Runtime.spec.override.deployment.spec.strategy
   swell explain Deployment.spec.template.spec.containers --recursive
   swell explain HorizontalPodAutoscaler --api-version autoscaling/v1
-  swell explain SW1009`,
+  swell explain SW1009
+  swell explain services/shop/cart`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if problemCode.MatchString(args[0]) {
 				return explainCode(cmd.OutOrStdout(), output, args[0])
+			}
+			if strings.Contains(args[0], "/") {
+				return where.explainUnit(cmd, output, args[0])
 			}
 			known, notes, err := explainable(&where)
 			if err != nil {
@@ -76,6 +85,7 @@ Exit codes: 0 shown, 2 no such kind, field or code.`,
 		},
 	}
 	where.flags(cmd)
+	where.cacheFlag(cmd)
 	cmd.Flags().StringVar(&apiVersion, "api-version", "", "apiVersion of the kind, where several have one of that name")
 	outputFlag(cmd, &output, formatText, formatJSON, formatYAML)
 	cmd.Flags().BoolVar(&recursive, "recursive", false, "show the fields of the fields too")

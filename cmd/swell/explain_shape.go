@@ -12,6 +12,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/kind"
 	"github.com/swell-sh/swell/render/schema"
 	"github.com/swell-sh/swell/render/schema/easy"
@@ -81,7 +82,7 @@ func messageShape(m protoreflect.MessageDescriptor) shape {
 		fields := make([]field, m.Fields().Len())
 		for i := range fields {
 			f := m.Fields().Get(i)
-			fields[i] = field{name: string(f.Name()), doc: comment(f), shape: fieldShape(f)}
+			fields[i] = field{name: string(f.Name()), doc: fieldDoc(f), shape: fieldShape(f)}
 			if easy.IsRequired(f) {
 				fields[i].note = requiredNote
 			}
@@ -150,6 +151,16 @@ func comment(d protoreflect.Descriptor) string {
 		return paragraphs(at.LeadingComments)
 	}
 	return paragraphs(at.TrailingComments)
+}
+
+// fieldDoc is the comment of a field, and what a name in it has to match.
+func fieldDoc(f protoreflect.FieldDescriptor) string {
+	switch matches := config.MatchesOf(f); matches {
+	case "", config.MatchesNothing:
+		return comment(f)
+	default:
+		return fmt.Sprintf("%s Has to match %s.", comment(f), matches)
+	}
 }
 
 // kindDoc describes a kind: the comment of its message, or that at the top of

@@ -422,7 +422,7 @@ func TestPreviews(t *testing.T) {
 		if status.Status != "success" || len(comments) != 1 {
 			t.Fatalf("%+v, %d comments", status, len(comments))
 		}
-		r.has(comments[0], "It edits rules", "Rollout default", "HealthRules")
+		r.has(comments[0], "It edits rules", "Rollout default (looser): waves[canary].soak: 10m -> 0s; it is about ", "HealthRules")
 	})
 
 	t.Run("the base has problems", func(t *testing.T) {

@@ -94,13 +94,14 @@ func withSection(t *testing.T, page, name, text string) string {
 
 // referencePages are the pages of docs/reference, by their names.
 func referencePages(t *testing.T) map[string]string {
-	pages := map[string]string{"commands.md": commandsPage(), "problems.md": problemsPage()}
+	pages := map[string]string{"commands.md": commandsPage(), "problems.md": problemsPage(), "matches.md": matchesPage()}
 	examples := examplesOf(t)
 	var index strings.Builder
 	fmt.Fprintf(&index, generatedMark, "config/documents.proto and the commands")
 	index.WriteString("# Reference\n\nWhat there is, from the program itself. `swell explain` shows the same on a terminal.\n\n" +
 		"- [Commands](commands.md): each verb with its flags and exit codes\n" +
 		"- [Problems](problems.md): each code, its cause, an example and the way out\n" +
+		"- [Names that match something](matches.md): in documents that protect\n" +
 		"- [Annotations and labels](annotations.md)\n\nDocuments:\n\n| kind | |\n|---|---|\n")
 	for _, m := range config.OwnDocuments() {
 		if m.Fields().ByName("spec") == nil { // a part of a document
@@ -116,6 +117,27 @@ func referencePages(t *testing.T) map[string]string {
 	}
 	pages["README.md"] = index.String()
 	return pages
+}
+
+// matchesPage lists the fields of documents that protect in which a name has to match something.
+func matchesPage() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, generatedMark, "config/documents.proto")
+	b.WriteString("# Names that match something\n\n" +
+		"A name or a selector that matches nothing voids a document that protects. So it is a problem of the change that writes or " +
+		"edits the document. Where another change takes away what it matched, it is a note of `swell check`, a line of the preview and a " +
+		"condition of `swell status`. `optional: true` in the document, or the annotation `swell.sh/optional` on a policy or its binding, " +
+		"says that it may come later.\n\n| field | has to match |\n|---|---|\n")
+	for _, field := range config.ProtectiveFields() {
+		if matches := config.MatchesOf(field); matches != "" && matches != config.MatchesNothing {
+			fmt.Fprintf(&b, "| `%s` of %s | %s |\n", field.Name(), field.Parent().Name(), cell(matches))
+		}
+	}
+	b.WriteString("| `spec.policyName`, `spec.paramRef.name` of a policy's binding | a policy, and a parameter |\n" +
+		"| `spec.matchConstraints`, `spec.matchResources` of a policy or its binding " +
+		"| groups, versions and resources that a cluster has |\n" +
+		"| `metadata.name` of a policy | a binding that names it |\n")
+	return b.String()
 }
 
 // examplesOf are the examples of documents, by kind.
@@ -174,7 +196,7 @@ func (w *messageTables) table(path string, m protoreflect.MessageDescriptor) {
 	w.out.WriteString("| field | type | meaning |\n|---|---|---|\n")
 	for i := range m.Fields().Len() {
 		f := m.Fields().Get(i)
-		fmt.Fprintf(w.out, "| `%s` | %s | %s |\n", f.Name(), w.typeOf(path, f), cell(comment(f)))
+		fmt.Fprintf(w.out, "| `%s` | %s | %s |\n", f.Name(), w.typeOf(path, f), cell(fieldDoc(f)))
 	}
 	w.out.WriteString("\n")
 }

@@ -167,9 +167,14 @@ func (p *validating) judge(r *request, all *Policies) (found []Finding) {
 		}
 		found = append(found, Finding{Effect: effect, Policy: p.name, Binding: b.name, At: p.at, Message: message, Field: field})
 	}
+	reported := r.in.About == nil
 	for _, b := range p.bindings {
 		if _, matched := b.match.matches(r); !matched {
 			continue
+		}
+		if !reported {
+			r.in.About(p.name, p.at)
+			reported = true
 		}
 		if !convertible {
 			say(b, Unjudged, fmt.Sprintf("it is about %s, and %s is another version", version, r.object.APIVersion), nil)

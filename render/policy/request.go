@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	server "k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/predicates/rules"
+
+	"github.com/swell-sh/swell/config/document"
 )
 
 // Object is a hard object as it is applied.
@@ -58,6 +60,9 @@ type Surroundings struct {
 	Scope func(apiVersion, kind string) (namespaced, known bool)
 	// Versions are the other apiVersions that the cluster serves a kind in.
 	Versions func(apiVersion, kind string) []string
+	// About is told of each bound ValidatingAdmissionPolicy whose rules for resources take the
+	// object, by its name and where it stands. Nil: nobody asks.
+	About func(name string, position document.Position)
 }
 
 // request is the creation of an object.

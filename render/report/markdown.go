@@ -89,7 +89,7 @@ func (p *page) head(c *Change) {
 		p.write("\n%s\n", forkText)
 	}
 	if len(c.Rules) > 0 {
-		p.write("\n**It edits rules that judge changes**: %s. %s\n", codes(c.Rules), c.judges())
+		p.lines("It edits rules that judge changes. "+c.judges(), "text", c.Rules, p.room()/4)
 	}
 	if len(c.Both) > 0 {
 		p.write("\n**Changed in the base, too**: %s. Of these the head's is shown; Git may see a conflict.\n", codes(c.Both))

@@ -36,7 +36,7 @@ type Change struct {
 	BaseHeld bool
 	// Impact is what a change of kinds or definitions does; nil when none changed.
 	Impact *impact.Report
-	// Rules are the rules that the change edits, see [config.RuleChanges].
+	// Rules are the rules that the change edits, a line each, see [config.RuleLines].
 	Rules []string
 	// Alone says that it edits nothing else: they count at once. Else those of the base judge it
 	// too.
@@ -105,11 +105,20 @@ func (c *Change) Verdict() (Verdict, string) {
 	case c.Report.Refused != "":
 		return Bad, "nothing would be taken from it"
 	}
-	text := c.Report.Summary()
+	text := c.Summary()
 	if slices.ContainsFunc(c.Report.Kept, diff.Kept.Wholly) || len(c.of(diff.Refused)) > 0 {
 		return Bad, text
 	}
 	return Good, text
+}
+
+// Summary counts in a line what the change does to objects, or to rules where no object changes.
+func (c *Change) Summary() string {
+	text := c.Report.Summary()
+	if rest, ok := strings.CutPrefix(text, "no changes"); ok && len(c.Rules) > 0 {
+		return document.Count(len(c.Rules), "rule") + " edited, no objects change" + rest
+	}
+	return text
 }
 
 // held counts the objects that are deleted after an approval.

@@ -306,6 +306,9 @@ func TestVerdict(t *testing.T) {
 		{Change{BaseHeld: true, Problems: problem}, Good, "mends the fleet's documents: there is nothing to compare it with; 1 problem in units may be older"},
 		{Change{BaseHeld: true}, Good, "mends the fleet's documents: there is nothing to compare it with"},
 		{Change{Report: &diff.Report{Kept: []diff.Kept{{Unit: "a", Reason: "it is a base now"}}}}, Bad, "no changes; 1 unit kept as it is"},
+		{Change{Report: &diff.Report{}, Rules: []string{"budget", "Mask night"}}, Good, "2 rules edited, no objects change"},
+		{Change{Report: &diff.Report{Changes: []diff.Change{{Unit: "a", Action: diff.Created, Targets: []config.TargetName{"b"}}}},
+			Rules: []string{"budget"}}, Good, "1 object in 1 unit on 1 target: 1 created"},
 	} {
 		if got, text := test.change.Verdict(); got != test.want || text != test.text {
 			t.Errorf("%s %q, want %s %q", got, text, test.want, test.text)
