@@ -126,7 +126,8 @@ func TestReport(t *testing.T) {
 	}}
 	text := r.report(time.Minute, 2*time.Minute, map[string]int{"control plane": 4, "swell": 7})
 	for _, want := range []string{
-		"wall 1m0s, CPU 2m0s, of it 3s to link 2 binaries (5 were kept) and 4s of shared servers; 4 control planes and 7 processes of swell started\n",
+		"wall 1m0s, CPU 2m0s, of it 3s to link 2 binaries (5 were kept) and 4s of shared servers; " +
+			"4 control planes and 7 processes of swell started\n",
 		"3 passed, 2 failed, 1 skipped\n", "skipped: b (race) TestZ\n", "over budget by half: a 16 s of 10\n", "3.0 s a TestY\n",
 	} {
 		if !strings.Contains(text, want) {

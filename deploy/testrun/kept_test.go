@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestKept: a binary is linked again after any change of what is in it, and only then. Of each
+// TestKept: a binary is linked again after any change of its packages, and only then. Of each
 // package the last one is kept.
 func TestKept(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -23,19 +23,21 @@ func TestKept(t *testing.T) {
 		}
 	}
 	library := func(body string) string {
-		return "package library\n\nimport _ \"embed\"\n\n//go:embed text\nvar text string\n\n//go:noinline\nfunc Of() string { return " + body + " }\n"
+		return "package library\n\nimport _ \"embed\"\n\n//go:embed text\nvar text string\n\n" +
+			"//go:noinline\nfunc Text() string { return " + body + " }\n"
 	}
 	write("go.mod", "module kept\n\ngo 1.26.0\n")
 	write("library/library.go", library("text"))
 	write("library/text", "one")
-	write("a/a_test.go", "package a\n\nimport (\n\t\"testing\"\n\n\t\"kept/library\"\n)\n\nfunc TestA(t *testing.T) { println(library.Of()) }\n")
+	write("a/a_test.go", "package a\n\nimport (\n\t\"testing\"\n\n\t\"kept/library\"\n)\n\n"+
+		"func TestA(t *testing.T) { println(library.Text()) }\n")
 	cache := t.TempDir()
 	e := &entry{pkg: "./a", how: computes, budget: 1}
 	for _, step := range []struct {
 		name   string
 		change func()
 		linked int
-		said   string
+		output string
 	}{
 		{"first", func() {}, 1, "one"},
 		{"again", func() {}, 0, "one"},
@@ -52,8 +54,8 @@ func TestKept(t *testing.T) {
 		if linked != step.linked || cost == 0 {
 			t.Errorf("%s: %d linked, want %d; in %s", step.name, linked, step.linked, cost)
 		}
-		if said, err := exec.Command(binary(dir, e)).CombinedOutput(); err != nil || string(said) != step.said+"\nPASS\n" {
-			t.Errorf("%s: it says %q, %v", step.name, said, err)
+		if output, err := exec.Command(binary(dir, e)).CombinedOutput(); err != nil || string(output) != step.output+"\nPASS\n" {
+			t.Errorf("%s: it prints %q, %v", step.name, output, err)
 		}
 		if kept, err := filepath.Glob(filepath.Join(cache, "*")); err != nil || len(kept) != 1 {
 			t.Errorf("%s: kept %q, %v", step.name, kept, err)
