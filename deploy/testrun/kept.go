@@ -20,11 +20,11 @@ import (
 // in the cache of tools, and takes it where none of the packages in it has changed. Whoever runs
 // a kept binary runs all of its tests: results are not kept.
 
-// keptDir is the folder of kept binaries, in the cache of tools; runPrefix begins the names of the
-// folders in it that belong to one run, with links to binaries.
+// keptDir is the folder of kept binaries, in the cache of tools; runPrefix begins the names of folders
+// that belong to one run, with links to binaries or with temporary files.
 const (
 	keptDir   = "tests"
-	runPrefix = "run-"
+	runPrefix = "swell-run-"
 )
 
 // keyOf changes with the linker's flags and with each package that is linked into a test binary.
@@ -111,19 +111,23 @@ func keep(cache, dir string, entries []*entry, keys map[*entry]string) error {
 	return nil
 }
 
-// cacheOfTests is the folder of kept binaries. What a run that was killed left there goes with the
-// first one that starts a day later.
+// cacheOfTests is the folder of kept binaries.
 func cacheOfTests() (string, error) {
 	tools, err := toolCache()
 	if err != nil {
 		return "", err
 	}
 	dir := filepath.Join(tools, keptDir)
+	return dir, errors.Join(forgetRuns(dir), os.MkdirAll(dir, 0o755))
+}
+
+// forgetRuns removes from a folder the folders of runs that were killed a day ago or earlier.
+func forgetRuns(dir string) error {
 	left, err := filepath.Glob(filepath.Join(dir, runPrefix+"*"))
 	for _, run := range left {
 		if info, err := os.Stat(run); err == nil && time.Since(info.ModTime()) > 24*time.Hour {
 			_ = os.RemoveAll(run) // another run may do so too
 		}
 	}
-	return dir, errors.Join(err, os.MkdirAll(dir, 0o755))
+	return err
 }

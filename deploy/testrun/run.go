@@ -69,6 +69,11 @@ func run(ctx context.Context, args []string) error {
 	if err := prepare(ctx, entries); err != nil {
 		return err
 	}
+	removeTemporary, err := useMemory()
+	if err != nil {
+		return err
+	}
+	defer removeTemporary()
 	tally, err := newTally()
 	if err != nil {
 		return err
