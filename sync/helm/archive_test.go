@@ -55,8 +55,8 @@ func filesNamed(names ...string) (heads []*tar.Header) {
 	return heads
 }
 
-// bomb is an archive of a chart with a file of zeros of that size, in bytes, whole MiB. What is zipped
-// alike is zipped once: a zipped file may consist of several.
+// bomb is an archive of a chart with a file of zeros of that size, in bytes, whole MiB. Equal
+// pieces are zipped once: a zipped file may consist of several.
 func bomb(t *testing.T, folder string, size int64) []byte {
 	t.Helper()
 	const mebi = 1 << 20
