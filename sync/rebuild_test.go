@@ -27,15 +27,16 @@ import (
 	"github.com/swell-sh/swell/sync/store"
 )
 
-// TestStateLost has clusters of its own: what other tests leave behind would be
-// taken in.
-func TestStateLost(t *testing.T) {
+// TestOwnClusters has those of these tests that cannot be on shared clusters, one after the other. Where
+// the state is lost, what other tests left behind would be taken in; where the storage is ill, it is so for all.
+func TestOwnClusters(t *testing.T) {
 	t.Parallel()
-	own, err := devcluster.Start(t.Context(), devtest.Binary(t), filepath.Join(t.TempDir(), "clusters"), []string{"dev-1", "dev-2"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(own.Stop)
+	own := devtest.Start(t, "dev-1", "dev-2")
+	t.Run("StateLost", func(t *testing.T) { stateLost(t, own) })
+	t.Run("StorageInDistress", func(t *testing.T) { storageInDistress(newWorldOn(t, own)) })
+}
+
+func stateLost(t *testing.T, own *devcluster.Clusters) {
 	for name, test := range map[string]func(*world){
 		"what nobody wants takes approval": lostWithLeftovers,
 		"a unit with a problem":            lostWithABrokenUnit,

@@ -13,11 +13,9 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"testing"
 	"time"
 
 	"github.com/swell-sh/swell/sync/apply"
-	"github.com/swell-sh/swell/sync/devcluster/devtest"
 	"github.com/swell-sh/swell/sync/rollout"
 )
 
@@ -72,11 +70,9 @@ func (w *world) alarm(url, action string) {
 	ask("/v3/maintenance/alarm", map[string]any{"action": action, "memberID": member, "alarm": "NOSPACE"})
 }
 
-// TestDistressOfARealStorage: an etcd whose space is used up, and one that stands
-// still, in the middle of a release. All waits and goes on by itself.
-func TestDistressOfARealStorage(t *testing.T) {
-	t.Parallel()
-	w := newWorldOn(t, devtest.Start(t, "dev-1", "dev-2")) // of its own: the storage is ill for all
+// storageInDistress: an etcd whose space is used up, and one that stands still, in the middle of a
+// release. All waits and goes on by itself.
+func storageInDistress(w *world) {
 	w.start()
 	pid, url := w.etcd()
 	w.connection = apply.Options{Timeout: 3 * time.Second}
@@ -115,7 +111,7 @@ func TestDistressOfARealStorage(t *testing.T) {
 			}
 			u := w.unit("app")
 			if u.Rollout.Status != rollout.Progressing || len(u.Quarantine) > 0 || !strings.Contains(w.describe(), ill.reason) {
-				t.Errorf("%s: %d in quarantine\n%s", ill.name, len(u.Quarantine), w.describe())
+				w.Errorf("%s: %d in quarantine\n%s", ill.name, len(u.Quarantine), w.describe())
 			}
 		}()
 		w.now = w.now.Add(10 * time.Minute) // the next attempts are due

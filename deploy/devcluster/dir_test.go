@@ -69,3 +69,14 @@ func touch(t *testing.T, dir, name string) {
 		t.Fatal(err)
 	}
 }
+
+// TestInherited: a component inherits no other variable, which could change what it does.
+func TestInherited(t *testing.T) {
+	t.Setenv("PATH", "/bin")
+	t.Setenv("GOGC", "400")
+	t.Setenv("GOMEMLIMIT", "")
+	t.Setenv("KUBECONFIG", "/elsewhere")
+	if got, want := strings.Join(inherited(), " "), "PATH=/bin GOGC=400"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -60,7 +60,7 @@ func (c *children) start(ctx context.Context, name, component string, args ...st
 	cmd := exec.CommandContext(ctx, c.exe, append([]string{childVerb, component}, args...)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.read, log, log
 	cmd.Dir = string(c.dir)
-	cmd.Env = []string{"HOME=" + string(c.dir), "PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir()}
+	cmd.Env = append(inherited(), "HOME="+string(c.dir), "TMPDIR="+os.TempDir())
 	// Its own process group: Ctrl-C is for us, and we stop the children.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
@@ -74,6 +74,16 @@ func (c *children) start(ctx context.Context, name, component string, args ...st
 		c.fail(fmt.Errorf("%s: ended: %s\n%s", name, cmd.ProcessState, tail(log.Name())))
 	})
 	return nil
+}
+
+// inherited is what a child's environment has of ours: programs, and how often Go's collector runs.
+func inherited() (env []string) {
+	for _, name := range []string{"PATH", "GOGC", "GOMEMLIMIT"} {
+		if value := os.Getenv(name); value != "" {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
 }
 
 // stop waits for the children to be gone. Their context must be done already.

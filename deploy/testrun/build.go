@@ -63,31 +63,48 @@ func (b *batch) takes(e *entry) bool {
 		!slices.ContainsFunc(b.entries, func(other *entry) bool { return path.Base(other.pkg) == path.Base(e.pkg) })
 }
 
-// build builds the binaries of the batch into a folder, and returns the CPU time of that.
-// vet is left to make lint; debug information is left out, which takes a third of linking.
-func (b *batch) build(ctx context.Context, dir string) (time.Duration, error) {
+// linkerFlags leave out debug information, which takes a third of linking.
+const linkerFlags = "-ldflags=-w"
+
+// build puts the binaries of the batch into a folder, and returns how many had to be linked,
+// and the CPU time of that. vet is left to make lint.
+func (b *batch) build(ctx context.Context, cache, dir string) (linked int, cost time.Duration, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	args := []string{"test", "-c", "-vet=off", "-ldflags=-w", "-o", dir + string(filepath.Separator)}
-	cgo := "CGO_ENABLED=0"
-	if b.how == withRace {
-		args, cgo = append(args, "-race"), "CGO_ENABLED=1"
+	rest, keys, listing := b.takeKept(ctx, cache, dir)
+	if len(rest) == 0 {
+		return 0, listing, nil
 	}
-	for _, e := range b.entries {
-		within, err := filepath.Rel(b.module, e.pkg)
-		if err != nil {
-			return 0, err
-		}
-		args = append(args, "./"+within)
+	args := []string{"-c", "-vet=off", linkerFlags, "-o", dir + string(filepath.Separator)}
+	for _, e := range rest {
+		args = append(args, b.argument(e))
 	}
-	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir, cmd.Env = b.module, append(os.Environ(), cgo)
+	cmd := b.command(ctx, "test", args...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		err = fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, lastLines(string(out), 60))
+		err = fmt.Errorf("go test %s: %w\n%s", strings.Join(args, " "), err, lastLines(string(out), 60))
+	} else {
+		err = keep(cache, dir, rest, keys)
 	}
-	return spent(cmd), err
+	return len(rest), listing + spent(cmd), err
+}
+
+// argument names an entry's package from within the batch's module.
+func (b *batch) argument(e *entry) string {
+	within, _ := filepath.Rel(b.module, e.pkg) // both are relative to the module's root
+	return "./" + filepath.ToSlash(within)
+}
+
+// command is the go command with what the batch's variant asks for.
+func (b *batch) command(ctx context.Context, verb string, args ...string) *exec.Cmd {
+	cgo := "CGO_ENABLED=0"
+	if b.how == withRace {
+		args, cgo = append([]string{"-race"}, args...), "CGO_ENABLED=1"
+	}
+	cmd := exec.CommandContext(ctx, "go", append([]string{verb}, args...)...)
+	cmd.Dir, cmd.Env = b.module, append(os.Environ(), cgo)
+	return cmd
 }
 
 // binary is where build puts an entry's.

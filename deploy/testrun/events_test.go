@@ -55,7 +55,7 @@ func execute(t *testing.T, source string) (result, string) {
 	}
 	e := &entry{pkg: "./played", how: computes, budget: 1}
 	b := batches([]*entry{e})[0]
-	if _, err := b.build(t.Context(), "out"); err != nil {
+	if _, _, err := b.build(t.Context(), t.TempDir(), "out"); err != nil {
 		t.Fatal(err)
 	}
 	program, err := filepath.Abs(binary("out", e))
@@ -117,7 +117,7 @@ func TestTellingOfADeadline(t *testing.T) {
 }
 
 func TestReport(t *testing.T) {
-	r := &runner{linked: 2, linking: 3 * time.Second, serving: 4 * time.Second, results: []result{
+	r := &runner{linked: 2, kept: 5, linking: 3 * time.Second, serving: 4 * time.Second, results: []result{
 		{entry: &entry{pkg: "./a", how: computes, budget: 10}, cpu: 16 * time.Second, outcome: &outcome{passed: 2,
 			tests: []timed{{"a", "TestX", 2 * time.Second}, {"a", "TestY", 3 * time.Second}}}},
 		{entry: &entry{pkg: "./b", how: withRace, budget: 10}, cpu: 15 * time.Second, outcome: &outcome{passed: 1, failed: 1,
@@ -126,7 +126,8 @@ func TestReport(t *testing.T) {
 	}}
 	text := r.report(time.Minute, 2*time.Minute, map[string]int{"control plane": 4, "swell": 7})
 	for _, want := range []string{
-		"wall 1m0s, CPU 2m0s, of it 3s to build 2 binaries and 4s of shared servers; 4 control planes and 7 processes of swell started\n",
+		"wall 1m0s, CPU 2m0s, of it 3s to link 2 binaries (5 were kept) and 4s of shared servers; " +
+			"4 control planes and 7 processes of swell started\n",
 		"3 passed, 2 failed, 1 skipped\n", "skipped: b (race) TestZ\n", "over budget by half: a 16 s of 10\n", "3.0 s a TestY\n",
 	} {
 		if !strings.Contains(text, want) {

@@ -68,9 +68,9 @@ func (r *runner) report(wall, cpu time.Duration, counts map[string]int) string {
 	}
 	r.skipped(&b)
 	r.failures(&b)
-	fmt.Fprintf(&b, "\nwall %s, CPU %s, of it %s to build %d binaries and %s of shared servers; "+
+	fmt.Fprintf(&b, "\nwall %s, CPU %s, of it %s to link %d binaries (%d were kept) and %s of shared servers; "+
 		"%d control planes and %d processes of swell started\n",
-		short(wall), short(cpu), short(r.linking), r.linked, short(r.serving), counts["control plane"], counts["swell"])
+		short(wall), short(cpu), short(r.linking), r.linked, r.kept, short(r.serving), counts["control plane"], counts["swell"])
 	fmt.Fprintf(&b, "%d passed, %d failed, %d skipped\n", passed, failed, skipped)
 	if exceeded := r.overBudget(); len(exceeded) > 0 {
 		fmt.Fprintf(&b, "over budget by half: %s\n", strings.Join(exceeded, ", "))

@@ -36,7 +36,8 @@ type runner struct {
 
 	mu      sync.Mutex // guards what follows, and standard output
 	results []result
-	linked  int
+	linked  int           // binaries
+	kept    int           // binaries that an earlier run has linked
 	linking time.Duration // CPU
 	serving time.Duration // CPU of shared servers
 }
@@ -68,6 +69,11 @@ func run(ctx context.Context, args []string) error {
 	if err := prepare(ctx, entries); err != nil {
 		return err
 	}
+	removeTemporary, err := useMemory()
+	if err != nil {
+		return err
+	}
+	defer removeTemporary()
 	tally, err := newTally()
 	if err != nil {
 		return err
@@ -143,7 +149,11 @@ func prepare(ctx context.Context, entries []*entry) error {
 // all builds the binaries batch by batch, and runs each batch while the next one is built. It
 // stops the servers when nobody needs them any more: idle API servers compute, too.
 func (r *runner) all(ctx context.Context, entries []*entry, stopServers func()) error {
-	dir, err := os.MkdirTemp("", "swell-test-")
+	cache, err := cacheOfTests()
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp(cache, runPrefix)
 	if err != nil {
 		return err
 	}
@@ -164,7 +174,7 @@ func (r *runner) all(ctx context.Context, entries []*entry, stopServers func()) 
 	var failures error
 	for i, b := range batches(entries) {
 		into := filepath.Join(dir, fmt.Sprint(i))
-		cost, err := b.build(ctx, into)
+		linked, cost, err := b.build(ctx, cache, into)
 		if err != nil {
 			failures = errors.Join(failures, err) // the others are of interest all the same
 			for _, e := range b.entries {
@@ -173,7 +183,7 @@ func (r *runner) all(ctx context.Context, entries []*entry, stopServers func()) 
 			continue
 		}
 		r.mu.Lock()
-		r.linked, r.linking = r.linked+len(b.entries), r.linking+cost
+		r.linked, r.kept, r.linking = r.linked+linked, r.kept+len(b.entries)-linked, r.linking+cost
 		r.mu.Unlock()
 		for _, e := range b.entries {
 			running.Go(func() {

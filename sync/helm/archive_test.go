@@ -8,7 +8,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -56,12 +55,13 @@ func filesNamed(names ...string) (heads []*tar.Header) {
 	return heads
 }
 
-// bomb is an archive of a chart with a file of zeros of that size.
+// bomb is an archive of a chart with a file of zeros of that size, in bytes, whole MiB. Equal
+// pieces are zipped once: a zipped file may consist of several.
 func bomb(t *testing.T, folder string, size int64) []byte {
 	t.Helper()
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	out := tar.NewWriter(z)
+	const mebi = 1 << 20
+	var archive bytes.Buffer
+	out := tar.NewWriter(&archive)
 	for _, f := range someFiles() {
 		if err := out.WriteHeader(&tar.Header{Name: folder + "/" + f.Name, Mode: 0o644, Size: int64(len(f.Data))}); err != nil {
 			t.Fatal(err)
@@ -73,23 +73,9 @@ func bomb(t *testing.T, folder string, size int64) []byte {
 	if err := out.WriteHeader(&tar.Header{Name: folder + "/zeros", Mode: 0o644, Size: size}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.CopyN(out, zeros{}, size); err != nil {
-		t.Fatal(err)
-	}
-	if err := out.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
-
-type zeros struct{}
-
-func (zeros) Read(p []byte) (int, error) {
-	clear(p)
-	return len(p), nil
+	const end = 1024 // bytes, of an archive
+	return slices.Concat(zippedText(t, archive.String()), bytes.Repeat(zippedText(t, string(make([]byte, mebi))), int(size/mebi)),
+		zippedText(t, string(make([]byte, end))))
 }
 
 // TestArchives renders archives of all forms. Each has its objects, or one problem.

@@ -28,6 +28,8 @@ type Renderer struct {
 	// Wait is how long a request may take; zero is a minute. The process stops itself long
 	// before that, by the time that it computes.
 	Wait time.Duration
+	// CPU is how much of it a request, or the reading of its chart, may take; zero is 20 s. Whole seconds.
+	CPU time.Duration
 	// Sandbox says whether charts may be rendered where a guard of the sandbox is missing.
 	Sandbox config.Sandbox
 
@@ -61,7 +63,7 @@ func (r *Renderer) Render(request helm.Request) helm.Answer {
 	if err != nil {
 		return failed(fmt.Sprintf("cannot be rendered here: %v", err), true)
 	}
-	reply, err := w.ask(request, r.wait())
+	reply, err := w.ask(request, r.wait(), r.cpu())
 	if err != nil || reply.Last {
 		w.served.Close()
 	} else {
@@ -78,6 +80,13 @@ func (r *Renderer) wait() time.Duration {
 		return r.Wait
 	}
 	return time.Minute
+}
+
+func (r *Renderer) cpu() time.Duration {
+	if r.CPU > 0 {
+		return r.CPU
+	}
+	return 20 * time.Second
 }
 
 func failed(text string, retry bool) helm.Answer {
@@ -129,7 +138,7 @@ func (r *Renderer) Close() {
 
 // ask sends a request, with its chart where the process does not have it, and waits for
 // the answer.
-func (w *worker) ask(request helm.Request, wait time.Duration) (reply engine.Reply, err error) {
+func (w *worker) ask(request helm.Request, wait, cpu time.Duration) (reply engine.Reply, err error) {
 	late := time.AfterFunc(wait, func() { w.served.Stop(fmt.Sprintf("rendering was not done after %s", wait)) })
 	defer late.Stop()
 	slot := -1
@@ -142,10 +151,10 @@ func (w *worker) ask(request helm.Request, wait time.Duration) (reply engine.Rep
 		slot = w.next
 		w.next = (w.next + 1) % engine.Slots
 		w.charts[slot] = request.Chart.Hash
-		_ = engine.Send(w.served, engine.Message{Slot: slot, Chart: &request.Chart}) // the answer tells
+		_ = engine.Send(w.served, engine.Message{CPU: cpu, Slot: slot, Chart: &request.Chart}) // the answer tells
 	}
 	request.Chart = helm.Chart{}
-	_ = engine.Send(w.served, engine.Message{Slot: slot, Request: &request})
+	_ = engine.Send(w.served, engine.Message{CPU: cpu, Slot: slot, Request: &request})
 	return reply, engine.Receive(w.served, &reply)
 }
 

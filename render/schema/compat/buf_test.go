@@ -42,16 +42,17 @@ const bufTableHead = `# What "buf breaking" says of the cases in rules/ and good
 func TestBuf(t *testing.T) {
 	buf := built.Program(t, "buf")
 	reasons := bufReasons(t)
+	cases := slices.DeleteFunc(append(casesIn(t, rulesFolder), casesIn(t, goodFolder)...), func(c ruleCase) bool {
+		return c.file("was/app.proto") == "" // a definition
+	})
+	dir := t.TempDir()
+	image(t, filepath.Join(dir, "was.binpb"), cases, "was/app.proto")
+	image(t, filepath.Join(dir, "is.binpb"), cases, "is/app.proto")
+	byWire, byFile := breaking(t, buf, dir, "WIRE_JSON"), breaking(t, buf, dir, "FILE")
 	var got bytes.Buffer
 	got.WriteString(bufTableHead)
-	for _, c := range append(casesIn(t, rulesFolder), casesIn(t, goodFolder)...) {
-		if c.file("was/app.proto") == "" {
-			continue // a definition
-		}
-		dir := t.TempDir()
-		image(t, filepath.Join(dir, "was.binpb"), c.file("was/app.proto"))
-		image(t, filepath.Join(dir, "is.binpb"), c.file("is/app.proto"))
-		wire, file := breaking(t, buf, dir, "WIRE_JSON"), breaking(t, buf, dir, "FILE")
+	for i, c := range cases {
+		wire, file := verdict(byWire[caseFile(i)]), verdict(byFile[caseFile(i)])
 		found, _ := c.run(t)
 		reason := reasons[c.name]
 		if differs := refused(found) != (wire != "-") || refused(found) != (file != "-"); differs != (reason != "") {
@@ -116,26 +117,13 @@ func bufReasons(t *testing.T) map[string]string {
 	return reasons
 }
 
-// image writes a .proto and all that it imports as a set of descriptors, which buf reads.
-// Without the .proto, there are imports alone.
-func image(t *testing.T, name, text string) {
+// caseFile is the path of a case's .proto in the images, where each has a package of its own.
+func caseFile(i int) string { return fmt.Sprintf("case%d/app.proto", i) }
+
+// image writes a .proto of each case, and all that they import, as one set of descriptors, which
+// buf reads. A case without the .proto has none in the set.
+func image(t *testing.T, name string, cases []ruleCase, state string) {
 	t.Helper()
-	const file = "kinds/app/app.proto"
-	if text == "" {
-		text = "syntax = \"proto3\";\npackage none;\n"
-	}
-	compiled, problems := document.CompileProto(file, func(path string) ([]byte, error) {
-		if content, ok := easy.ProtoFile(path); ok {
-			return content, nil
-		}
-		if path == file {
-			return []byte(text), nil
-		}
-		return nil, fmt.Errorf("%s: %w", path, fs.ErrNotExist)
-	})
-	if len(problems) > 0 {
-		t.Fatal(problems)
-	}
 	var set descriptorpb.FileDescriptorSet
 	seen := map[string]bool{}
 	var add func(f protoreflect.FileDescriptor)
@@ -149,9 +137,10 @@ func image(t *testing.T, name, text string) {
 		}
 		set.File = append(set.File, protodesc.ToFileDescriptorProto(f))
 	}
-	add(compiled)
-	if strings.HasSuffix(text, "package none;\n") {
-		set.File[len(set.File)-1].Name = proto.String("none.proto")
+	for i, c := range cases {
+		if text := c.file(state); text != "" {
+			add(compiled(t, i, text))
+		}
 	}
 	content, err := proto.Marshal(&set)
 	if err != nil {
@@ -162,8 +151,28 @@ func image(t *testing.T, name, text string) {
 	}
 }
 
-// breaking are the rules of buf that a change breaks; "-" for none.
-func breaking(t *testing.T, buf, dir, category string) string {
+// compiled is the .proto of a case, in the case's package.
+func compiled(t *testing.T, i int, text string) protoreflect.FileDescriptor {
+	t.Helper()
+	file := caseFile(i)
+	text = strings.Replace(text, "\npackage ", fmt.Sprintf("\npackage case%d.", i), 1)
+	compiled, problems := document.CompileProto(file, func(path string) ([]byte, error) {
+		if content, ok := easy.ProtoFile(path); ok {
+			return content, nil
+		}
+		if path == file {
+			return []byte(text), nil
+		}
+		return nil, fmt.Errorf("%s: %w", path, fs.ErrNotExist)
+	})
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	return compiled
+}
+
+// breaking are the rules of buf that a change breaks, by the files of the cases.
+func breaking(t *testing.T, buf, dir, category string) map[string][]string {
 	t.Helper()
 	cmd := exec.Command(buf, "breaking", "is.binpb", "--against", "was.binpb", "--error-format", "json",
 		"--config", fmt.Sprintf(`{"version": "v2", "breaking": {"use": [%q]}}`, category))
@@ -175,14 +184,26 @@ func breaking(t *testing.T, buf, dir, category string) string {
 	if err := cmd.Run(); err != nil && !(errors.As(err, &exit) && exit.ExitCode() == found) {
 		t.Fatalf("buf breaking: %v\n%s%s", err, &stdout, &stderr)
 	}
-	var rules []string
+	rules := map[string][]string{}
 	for decoder := json.NewDecoder(&stdout); decoder.More(); {
-		var line struct{ Type string }
+		var line struct{ Path, Type, Message string }
 		if err := decoder.Decode(&line); err != nil {
 			t.Fatal(err)
 		}
-		rules = append(rules, line.Type)
+		if line.Path == "" { // a file that is gone is in the message alone
+			_, line.Path, _ = strings.Cut(line.Message, `"`)
+			line.Path, _, _ = strings.Cut(line.Path, `"`)
+		}
+		if !strings.HasPrefix(line.Path, "case") {
+			t.Errorf("buf breaking: of which case is %+v?", line)
+		}
+		rules[line.Path] = append(rules[line.Path], line.Type)
 	}
+	return rules
+}
+
+// verdict are the rules, each once; "-" for none.
+func verdict(rules []string) string {
 	slices.Sort(rules)
 	if rules = slices.Compact(rules); len(rules) == 0 {
 		return "-"

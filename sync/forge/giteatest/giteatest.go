@@ -90,6 +90,8 @@ SQLITE_JOURNAL_MODE = WAL
 SQLITE_TIMEOUT = 60000
 [repository]
 ROOT = %[1]s/repositories
+[repository.pull-request]
+DELAY_CHECK_FOR_INACTIVE_DAYS = 0
 [security]
 INSTALL_LOCK = true
 SECRET_KEY = for-tests-alone

@@ -10,6 +10,7 @@
 package engine
 
 import (
+	"fmt"
 	"io"
 	"log"
 	"log/slog"
@@ -35,9 +36,9 @@ func init() {
 	}
 }
 
-// Message is what the process is sent: a chart to keep, or a request of a chart that it
-// keeps.
+// Message is sent to the process: a chart to keep, or a request of a chart that it keeps.
 type Message struct {
+	CPU     time.Duration // for this message; whole seconds
 	Slot    int
 	Chart   *helm.Chart
 	Request *helm.Request
@@ -54,7 +55,6 @@ type Reply struct {
 
 // Limits of one request. A process that comes to one ends.
 const (
-	maxCPU    = 20 * time.Second
 	maxMemory = 512 << 20
 	maxStack  = 64 << 20
 	maxAnswer = 64 << 20
@@ -76,13 +76,13 @@ func serve(in io.Reader, out io.Writer) int {
 		}
 		if m.Chart != nil {
 			kept[m.Slot] = nil
-			guarded(out, "reading the chart", func() helm.Answer {
+			guarded(out, m.CPU, "reading the chart", func() helm.Answer {
 				kept[m.Slot] = load(*m.Chart)
 				return helm.Answer{}
 			})
 			continue
 		}
-		answer := guarded(out, "rendering", func() helm.Answer { return kept[m.Slot].render(m.Request) })
+		answer := guarded(out, m.CPU, "rendering", func() helm.Answer { return kept[m.Slot].render(m.Request) })
 		size := 0
 		for _, o := range answer.Objects {
 			size += len(o.JSON) + len(o.Text)
@@ -97,7 +97,7 @@ func serve(in io.Reader, out io.Writer) int {
 }
 
 // guarded does something that cannot be stopped. At a limit the process tells it and ends.
-func guarded(out io.Writer, what string, do func() helm.Answer) helm.Answer {
+func guarded(out io.Writer, maxCPU time.Duration, what string, do func() helm.Answer) helm.Answer {
 	done := make(chan helm.Answer, 1)
 	go func() { done <- do() }()
 	tick := time.NewTicker(lookEvery)
@@ -112,7 +112,7 @@ func guarded(out io.Writer, what string, do func() helm.Answer) helm.Answer {
 		text := ""
 		switch {
 		case used()-begun > maxCPU:
-			text = what + " takes more than 20 s of CPU: does a template loop?"
+			text = fmt.Sprintf("%s takes more than %d s of CPU: does a template loop?", what, int(maxCPU.Seconds()))
 		case heap() > maxMemory:
 			text = what + " takes more than 512 MiB of memory: does a template loop?"
 		default:
