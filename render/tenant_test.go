@@ -45,7 +45,8 @@ func TestTenantThatAUnitLeaves(t *testing.T) {
 	files := exampleFiles(t, "swell.yaml", "fleet", "kinds/space")
 	write := func(name, text string) { files[name] = &fstest.MapFile{Data: []byte(text)} }
 	defaults := func(tenant string) string {
-		return "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: a}\nspec: {tenant: " + tenant + ", placement: {topology: cluster}}\n"
+		return "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: a}\nspec: {tenant: " + tenant +
+			", placement: {topology: cluster}}\n"
 	}
 	object := func(namespace string) string {
 		return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: " + namespace + "}\n"
@@ -60,8 +61,8 @@ func TestTenantThatAUnitLeaves(t *testing.T) {
 		write("services/a/x.yaml", object(namespace))
 		trees = append(trees, config.Files(maps.Clone(files)))
 	}
-	const want = `services/a/x.yaml:3:21: metadata.namespace: "kube-system" is no namespace of tenant yam: want yam (fleet/tenants.yaml), ` +
-		`by the tenant that the unit comes from, which counts until the next commit`
+	const want = `services/a/x.yaml:3:21: metadata.namespace: "kube-system" is no namespace of tenant yam: ` +
+		`want yam (fleet/tenants.yaml), by the tenant that the unit comes from, which counts until the next commit`
 	var c Compiler
 	for _, step := range []struct {
 		name       string

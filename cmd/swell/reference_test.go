@@ -126,7 +126,8 @@ func matchesPage() string {
 	b.WriteString("# Names that match something\n\n" +
 		"A name or a selector that matches nothing voids a document that protects. So it is a problem of the change that writes or " +
 		"edits the document. Where another change takes away what it matched, it is a note of `swell check`, a line of the preview and a " +
-		"condition of `swell status`. `optional: true` in the document, or the annotation `swell.sh/optional` on a policy or its binding, " +
+		"condition of `swell status`. `optional: true` in the document, or the annotation `swell.sh/optional` on a policy or its " +
+		"binding, " +
 		"says that it may come later.\n\n| field | has to match |\n|---|---|\n")
 	for _, field := range config.ProtectiveFields() {
 		if matches := config.MatchesOf(field); matches != "" && matches != config.MatchesNothing {
