@@ -212,3 +212,38 @@ func TestMoved(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
+
+// TestRestarts: a change of a pod's template restarts as many pods as the objects say there are.
+func TestRestarts(t *testing.T) {
+	workload := func(kind, spec, image string) string {
+		return fmt.Sprintf(`{"apiVersion":"apps/v1","kind":%q,"metadata":{"name":"cart","namespace":"shop"},`+
+			`"spec":{%s"template":{"spec":{"containers":[{"image":%q,"name":"main"}]}}}}`, kind, spec, image)
+	}
+	for name, test := range map[string]struct{ kind, spec, otherSpec, want string }{
+		"deployment": {"Deployment", `"replicas":3,`, `"replicas":3,`, "restarts 6 pods of 1 workload"},
+		"scaled":     {"Deployment", "", "", "restarts the pods of 1 workload"},
+		"partly":     {"Deployment", `"replicas":3,`, "", "restarts at least 3 pods of 1 workload"},
+		"daemon":     {"DaemonSet", "", "", "restarts the pods of 1 workload"},
+		"by hand":    {"DaemonSet", `"updateStrategy":{"type":"OnDelete"},`, `"updateStrategy":{"type":"OnDelete"},`, ""},
+		"paused":     {"Deployment", `"paused":true,`, `"paused":true,`, ""},
+		"none":       {"StatefulSet", `"replicas":0,`, `"replicas":0,`, ""},
+		"others":     {"ReplicaSet", `"replicas":3,`, `"replicas":3,`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			states := func(image string) map[config.TargetName]*object.Bundle {
+				return map[config.TargetName]*object.Bundle{
+					"a": bundle(workload(test.kind, test.spec, image)), "b": bundle(workload(test.kind, test.otherSpec, image))}
+			}
+			report := &Report{Changes: Unit("shop/cart", states("r/x:1"), states("r/x:2"))}
+			if got := report.Restarts(); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+	scaledDown := func(n int) map[config.TargetName]*object.Bundle {
+		return map[config.TargetName]*object.Bundle{"a": bundle(workload("Deployment", fmt.Sprintf(`"replicas":%d,`, n), "r/x:1"))}
+	}
+	if got := (&Report{Changes: Unit("shop/cart", scaledDown(3), scaledDown(5))}).Restarts(); got != "" {
+		t.Errorf("more replicas: %q", got)
+	}
+}

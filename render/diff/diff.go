@@ -100,6 +100,8 @@ type Change struct {
 	Variants []Variant      `json:"variants,omitempty"`
 	// Risks are for a person to look at first.
 	Risks []Risk `json:"risks,omitempty"`
+	// Restart is set where pods are made anew.
+	Restart *Restart `json:"restart,omitempty"`
 }
 
 // Field is one field that changes. From or To is nil where the field is not
@@ -391,6 +393,9 @@ func (g *group) add(target config.TargetName, c *objectChange) {
 			g.change.Risks = append(g.change.Risks, Risk{Text: text})
 		}
 		g.change.Risks[i].Targets = append(g.change.Risks[i].Targets, target)
+	}
+	if pods, isRestart := restarts(&c.change, c.object); isRestart {
+		g.change.addRestart(target, pods)
 	}
 	if g.change.Action != Created {
 		return

@@ -83,6 +83,9 @@ func (r *Report) write(w io.Writer, most int) error {
 		if c.Action == Configured && len(c.Fields) == 0 && c.Reason == "" {
 			b.WriteString("    only the order of a list\n")
 		}
+		if c.Restart != nil {
+			fmt.Fprintf(&b, "    %s\n", c.Restart.text())
+		}
 		for _, risk := range c.Risks {
 			somewhere := ""
 			if len(risk.Targets) < len(c.Targets) {

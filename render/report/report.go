@@ -137,6 +137,9 @@ func (c *Change) releaseLines() (lines []string) {
 		if held := c.held(); held > 0 {
 			lines = append(lines, fmt.Sprintf("%s wait for an approval: swell approve lists them", document.Count(held, "deletion")))
 		}
+		if text := c.Report.Restarts(); text != "" {
+			lines = append(lines, text)
+		}
 	}
 	if text := strings.TrimSuffix(c.Releases, "\n"); text != "" {
 		lines = append(lines, strings.Split(text, "\n")...)
@@ -155,6 +158,7 @@ func (c *Change) of(actions ...diff.Action) (changes []diff.Change) {
 	for _, change := range c.Report.Changes {
 		if slices.Contains(actions, change.Action) {
 			change.Fields, change.Content, change.Variants, change.Risks = nil, nil, nil, nil
+			change.Restart = nil
 			changes = append(changes, change)
 		}
 	}
