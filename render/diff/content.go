@@ -9,9 +9,10 @@ import (
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
-	"github.com/swell-sh/swell/render/kind"
 	"github.com/swell-sh/swell/render/object"
 )
 
@@ -113,13 +114,13 @@ const (
 // writeContent shows what an object is created with, whole up to a bound.
 func (c *Change) writeContent(b *strings.Builder, most int) {
 	if len(c.Content) > 0 {
-		lines := strings.Split(strings.TrimSuffix(string(kind.YAML(decoded(c.Content))), "\n"), "\n")
+		lines := yamlLines(decoded(c.Content))
 		shown := lines
 		if len(lines) > maxContent+1 {
 			shown = lines[:maxContent]
 		}
 		for _, line := range shown {
-			fmt.Fprintf(b, "    + %s\n", line)
+			fmt.Fprintf(b, "    + %s\n", document.Printable(line))
 		}
 		if left := len(lines) - len(shown); left > 0 {
 			fmt.Fprintf(b, "    and %d more lines\n", left)
@@ -145,7 +146,18 @@ func targetsOf(variants []Variant) (all [][]config.TargetName) {
 	return all
 }
 
-// decoded is a value of JSON with numbers as [kind.YAML] takes them.
+// yamlLines are the lines of a value, for people to read.
+func yamlLines(value any) []string {
+	var text strings.Builder
+	encoder := yaml.NewEncoder(&text)
+	encoder.SetIndent(2)
+	if err := encoder.Encode(value); err != nil {
+		panic(err) // it came out of JSON
+	}
+	return strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
+}
+
+// decoded is a value of JSON with numbers as YAML takes them.
 func decoded(value any) any {
 	switch v := value.(type) {
 	case json.Number:

@@ -69,14 +69,14 @@ func TestContent(t *testing.T) {
     +   template:
     +     spec:
     +       containers:
-    +       - image: "r.example.com/cart:1"
+    +       - image: r.example.com/cart:1
     +         name: main
     but on target c
     - spec.replicas: 2
     + spec.replicas: 5
   created Secret/shop/db on 3 targets: a, b, c
     + data:
-    +   password: "(value)"
+    +   password: (value)
     + type: Opaque
 `
 	if got != want {
