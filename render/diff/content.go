@@ -151,6 +151,7 @@ func yamlLines(value any) []string {
 	var text strings.Builder
 	encoder := yaml.NewEncoder(&text)
 	encoder.SetIndent(2)
+	encoder.CompactSeqIndent()
 	if err := encoder.Encode(value); err != nil {
 		panic(err) // it came out of JSON
 	}
