@@ -179,6 +179,36 @@ func TestAFreezeHoldsNoException(t *testing.T) {
 	}
 }
 
+// TestAnOrderWhoseTimeIsOver: an order that the next pass ends is not in force already, and holds
+// nothing; a rollback is held by a pause, and by no freeze.
+func TestAnOrderWhoseTimeIsOver(t *testing.T) {
+	s := newServed(t, config.API{})
+	now := time.Now().UTC()
+	freeze := order.Order{Verb: order.Freeze, At: now, By: "ann", Reason: "holidays"}
+	over := order.Order{Verb: order.Pause, At: now.Add(-time.Hour), By: "ann", Until: now.Add(-time.Minute)}
+	rollback := Given{Order: order.Order{Verb: order.Rollback, Scope: order.Scope{Unit: "shop/cart"}, At: now, By: "ann", Reason: "x"}}
+	held := func() (verbs []order.Verb) {
+		s.update(func(tx *store.Tx) error {
+			given, err := Give(tx, rollback, "")
+			for _, o := range given.HeldBy {
+				verbs = append(verbs, o.Verb)
+			}
+			return err
+		})
+		return verbs
+	}
+	s.update(func(tx *store.Tx) error { return errors.Join(tx.Inherit(&freeze), tx.Inherit(&over)) })
+	if got := held(); len(got) > 0 {
+		t.Errorf("a rollback is held by %q", got)
+	}
+	if given := must(s.client.Give(t.Context(), Request{Verb: order.Pause, All: true}))(t); given.Already != nil || given.Order.Seq == 0 {
+		t.Errorf("a pause after one that is over: %+v", given)
+	}
+	if got := held(); !slices.Equal(got, []order.Verb{order.Pause}) {
+		t.Errorf("a rollback is held by %q, want the pause", got)
+	}
+}
+
 // TestAnOrderThatDoesNothingSaysSo: an order that no target has all the names of is taken, since
 // one may come, and so is one about a cluster that another daemon writes to; both say so.
 func TestAnOrderThatDoesNothingSaysSo(t *testing.T) {
@@ -299,6 +329,20 @@ func TestADryRun(t *testing.T) {
 	r.DryRun = false
 	if given = must(s.client.Give(t.Context(), r))(t); given.Order.Seq == 0 {
 		t.Error("the order was not stored")
+	}
+}
+
+// TestADryRunOfAnUnmask: of an unmask of everything it names the places that a mask which ends has.
+func TestADryRunOfAnUnmask(t *testing.T) {
+	s := newServed(t, config.API{})
+	u := &rollout.Unit{Path: "shop/till", Rollout: &rollout.Rollout{}, Targets: map[config.TargetName]*rollout.Target{"dev/a": {}, "prod": {}}}
+	mask := order.Order{Verb: order.Mask, Scope: order.Scope{Unit: "shop/till", Target: "dev"}, At: time.Now().UTC(), By: "ann", Reason: "why"}
+	s.update(func(tx *store.Tx) error {
+		return errors.Join(tx.PutUnit(u.Path, must(json.Marshal(u))(t)), tx.Inherit(&mask))
+	})
+	want := []rollout.Effect{{Unit: "shop/till", Text: "1 target written to again"}}
+	if got := must(s.client.Give(t.Context(), Request{Verb: order.Unmask, All: true, DryRun: true}))(t).Effects; !slices.Equal(got, want) {
+		t.Errorf("effects %v, want %v", got, want)
 	}
 }
 
@@ -598,6 +642,32 @@ func TestApprovedGate(t *testing.T) {
 		return errors.Join(tx.DropOrder(&orders[0]), tx.PutUnit(u.Path, must(json.Marshal(u))(t)))
 	})
 	again("its time is over, and the wave has begun", true)
+}
+
+// TestAnApprovalTakenBackInPart: a plan of which an approval covers a part only is approved anew,
+// in full.
+func TestAnApprovalTakenBackInPart(t *testing.T) {
+	s := newServed(t, config.API{})
+	var deletions []store.Deletion
+	for _, name := range []string{"a", "b"} {
+		deletions = append(deletions, store.Deletion{Target: "dev/a", Unit: "shop/cart", ID: object.ID{Kind: "ConfigMap", Namespace: "shop", Name: name}, UID: "u-" + name})
+	}
+	plan := store.NewPlan("shop/cart", noon, deletions)
+	s.update(func(tx *store.Tx) error { return tx.PutPlans([]store.Plan{plan}) })
+	judge := func() Judgement { return must(s.client.Judge(t.Context(), Judge{Digest: plan.Digest}))(t) }
+	if first := judge(); first.Already != nil || first.Deletions != 2 {
+		t.Errorf("the first approval: %+v", first)
+	}
+	if again := judge(); again.Already == nil {
+		t.Errorf("the same once more: %+v", again)
+	}
+	s.update(func(tx *store.Tx) error { return tx.KeepApproval(plan.Digest, plan.Deletions[:1]) })
+	if anew := judge(); anew.Already != nil {
+		t.Errorf("half of it was taken back: %+v", anew)
+	}
+	if got := must(s.store.Approvals())(t); len(got) != 1 || len(got[0].Deletions) != 2 {
+		t.Errorf("approved %+v, want both deletions", got)
+	}
 }
 
 // TestOpenAPI: the document has every endpoint, and says which version it is.
