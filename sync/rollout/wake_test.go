@@ -89,15 +89,19 @@ func TestATenantOfAHeldCommit(t *testing.T) {
 	}
 }
 
-// TestAnOrderOfATenant: it is about the units of that tenant, and about no others.
+// TestAnOrderOfATenant: it is about the units of that tenant, and about no others; that of a wave about
+// those which have it.
 func TestAnOrderOfATenant(t *testing.T) {
 	s, want := &State{}, ofTenants("shop", "till")
 	for _, a := range s.Decide(want, time.Time{}).Actions {
 		s.Record(Outcome{Action: a, Result: Unreachable, Reason: "no route"}, time.Time{})
 	}
-	s.Obey(order.Order{Verb: order.Retry, Scope: order.Scope{Tenant: "till"}, By: "ann"}, want, time.Time{})
-	if cart, till := s.Units["cart"].Targets["sas-1"].Attempts, s.Units["till"].Targets["sas-1"].Attempts; cart != 1 || till != 0 {
-		t.Errorf("%d failed attempts of cart are counted, and %d of till; want 1 and 0", cart, till)
+	for scope, left := range map[order.Scope]int{{Wave: "none"}: 1, {Tenant: "till"}: 0, {Tenant: "till", Wave: "all"}: 0} {
+		s.Units["till"].Targets["sas-1"].Attempts = 1
+		s.Obey(order.Order{Verb: order.Retry, Scope: scope, By: "ann"}, want, time.Time{})
+		if cart, till := s.Units["cart"].Targets["sas-1"].Attempts, s.Units["till"].Targets["sas-1"].Attempts; cart != 1 || till != left {
+			t.Errorf("%s: %d failed attempts of cart are counted, and %d of till; want 1 and %d", scope.Text(), cart, till, left)
+		}
 	}
 }
 
