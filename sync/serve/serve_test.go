@@ -397,6 +397,7 @@ func TestRefusedOrders(t *testing.T) {
 		{Request{Verb: order.Pause, All: true, Reason: "two\nlines"}, 422, "reason: want one line without control characters"},
 		{Request{Verb: order.Pause, All: true, Reason: strings.Repeat("x", 2000)}, 422, "reason: want at most 1000 bytes, got 2000"},
 		{Request{Verb: order.Pause, All: true, Until: noon.AddDate(-10, 0, 0)}, 422, "until 2016-03-01T12:00:00Z: that is over"},
+		{Request{Verb: order.Pause, All: true, For: "1h", Until: noon.AddDate(1000, 0, 0)}, 422, "for and until: want one of them"},
 		{Request{Verb: order.Retry, All: true, Until: noon.AddDate(1000, 0, 0)}, 422, "retry: it is carried out once, so it has no end"},
 		{Request{Verb: order.Rollback, About: []string{"dev"}, Reason: "x"}, 422, "rollback: it is about units as a whole: want units, a folder or a tenant, and no target or wave"},
 		{Request{Verb: order.Rollback, About: []string{"shop/cart"}, Wave: "canary", Reason: "x"}, 422, "rollback: it is about units as a whole: want units, a folder or a tenant, and no target or wave"},
