@@ -85,7 +85,8 @@ func TestMoreOrdersThanALeaseCarries(t *testing.T) {
 	t.Parallel()
 	var standing order.Standing
 	for range 1 + maxCarried/1000 {
-		standing = append(standing, order.Order{By: "ann", Verb: order.Freeze, Scope: order.Scope{Unit: "shop"}, Reason: strings.Repeat("x", 1000)})
+		freeze := order.Order{By: "ann", Verb: order.Freeze, Scope: order.Scope{Unit: "shop"}, Reason: strings.Repeat("x", 1000)}
+		standing = append(standing, freeze)
 	}
 	var got []order.Order
 	if err := json.Unmarshal([]byte(carried(standing)), &got); err != nil {

@@ -94,7 +94,8 @@ func TestPrometheus(t *testing.T) {
 	endpoints := map[string]config.Endpoint{"main": {URL: server}, "away": {URL: "http://127.0.0.1:1"}}
 	most, least := 0.1, -0.5
 	query := func(endpoint, query string) rollout.Answer {
-		return ask(t, endpoints, config.Gate{Prometheus: &config.PrometheusGate{Endpoint: endpoint, Query: query, AtMost: &most, AtLeast: &least}})
+		gate := &config.PrometheusGate{Endpoint: endpoint, Query: query, AtMost: &most, AtLeast: &least}
+		return ask(t, endpoints, config.Gate{Prometheus: gate})
 	}
 	for deadline := time.Now().Add(time.Minute); query("main", `errors{unit="web"}`).Kind != rollout.Yes; {
 		if time.Now().After(deadline) {

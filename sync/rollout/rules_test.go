@@ -38,7 +38,8 @@ import (
 //	  clusters NAME...                  those of the fleet
 //	mask NAME [KEY=VALUE...]            see where; "mask NAME gone" ends it
 //	window NAME deny|allow SCHEDULE DURATION [KEY=VALUE...]  cron fields with "_" between
-//	gate WAVE KIND [VALUE]              approval, after PATH, window SCHEDULE/DURATION, http [start|patient], job NAME, prometheus
+//	gate WAVE KIND [VALUE]              approval, after PATH, window SCHEDULE/DURATION, http [start|patient], job NAME,
+//	                                    prometheus
 //	silent POLICY [limit=] [after=], revert
 //	tiers TIER..., tier PATH NUMBER, budget [failedUnits=] [units=] [unitsPerTarget=]
 //	order VERB [by=] [reason=] [to=COMMIT] [unit=] [target=] [tenant=] [wave=] [until=DURATION] [digest=UNIT]  digest: of what the unit asks for

@@ -185,9 +185,9 @@ func TestAnOrderWhoseTimeIsOver(t *testing.T) {
 	s := newServed(t, config.API{})
 	now := time.Now().UTC()
 	freeze := order.Order{Verb: order.Freeze, At: now, By: "ann", Reason: "holidays"}
-	over := order.Order{Verb: order.Pause, At: now.Add(-time.Hour), By: "ann", Until: now.Add(-time.Minute)}
+	expired := order.Order{Verb: order.Pause, At: now.Add(-time.Hour), By: "ann", Until: now.Add(-time.Minute)}
 	rollback := Given{Order: order.Order{Verb: order.Rollback, Scope: order.Scope{Unit: "shop/cart"}, At: now, By: "ann", Reason: "x"}}
-	held := func() (verbs []order.Verb) {
+	holders := func() (verbs []order.Verb) {
 		s.update(func(tx *store.Tx) error {
 			given, err := Give(tx, rollback, "")
 			for _, o := range given.HeldBy {
@@ -197,14 +197,14 @@ func TestAnOrderWhoseTimeIsOver(t *testing.T) {
 		})
 		return verbs
 	}
-	s.update(func(tx *store.Tx) error { return errors.Join(tx.Inherit(&freeze), tx.Inherit(&over)) })
-	if got := held(); len(got) > 0 {
+	s.update(func(tx *store.Tx) error { return errors.Join(tx.Inherit(&freeze), tx.Inherit(&expired)) })
+	if got := holders(); len(got) > 0 {
 		t.Errorf("a rollback is held by %q", got)
 	}
 	if given := must(s.client.Give(t.Context(), Request{Verb: order.Pause, All: true}))(t); given.Already != nil || given.Order.Seq == 0 {
 		t.Errorf("a pause after one that is over: %+v", given)
 	}
-	if got := held(); !slices.Equal(got, []order.Verb{order.Pause}) {
+	if got := holders(); !slices.Equal(got, []order.Verb{order.Pause}) {
 		t.Errorf("a rollback is held by %q, want the pause", got)
 	}
 }
@@ -651,7 +651,8 @@ func TestAnApprovalTakenBackInPart(t *testing.T) {
 	s := newServed(t, config.API{})
 	var deletions []store.Deletion
 	for _, name := range []string{"a", "b"} {
-		deletions = append(deletions, store.Deletion{Target: "dev/a", Unit: "shop/cart", ID: object.ID{Kind: "ConfigMap", Namespace: "shop", Name: name}, UID: "u-" + name})
+		id := object.ID{Kind: "ConfigMap", Namespace: "shop", Name: name}
+		deletions = append(deletions, store.Deletion{Target: "dev/a", Unit: "shop/cart", ID: id, UID: "u-" + name})
 	}
 	plan := store.NewPlan("shop/cart", noon, deletions)
 	s.update(func(tx *store.Tx) error { return tx.PutPlans([]store.Plan{plan}) })
