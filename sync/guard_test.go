@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync/order"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
 )
@@ -529,6 +530,32 @@ func testApprovedEnd(t *testing.T, w *world) {
 	w.approvePlan()
 	w.soaked("app", 2)
 	w.want("what the clusters run", w.tags("app"), "  ")
+}
+
+// TestWhatBeginsAnewIsAskedForAnew: a release that was approved is taken back. Its approval is over
+// then, so it writes nothing when somebody tries it again.
+func TestWhatBeginsAnewIsAskedForAnew(t *testing.T) {
+	simulated(t, testWhatBeginsAnewIsAskedForAnew)
+}
+
+func testWhatBeginsAnewIsAskedForAnew(t *testing.T, w *world) {
+	w.release()
+	w.write("kinds/app/kind.yaml", strings.Replace(appKind, "id: deployment\n", "id: deployment\n    when: \"false\"\n", 1))
+	w.commit()
+	w.approvePlan()
+	w.until("the canary", w.canary("app", 2))
+	scope := order.Scope{Unit: "services/app"}
+	w.give(order.Order{Verb: order.Rollback, Scope: scope, Reason: "it has no workload"})
+	w.until("the rollback", w.is("app", 2, rollout.RolledBack))
+	w.idle(time.Second)
+	w.give(order.Order{Verb: order.Retry, Scope: scope})
+	w.until("the question", func() bool { return len(w.plans()) > 0 })
+	w.idle(time.Minute)
+	if u := w.unit("app"); u.Rollout.ID != 2 || u.Rollout.Status != rollout.RolledBack || w.plan().Unit != "services/app" {
+		t.Errorf("nobody approved it again, and rollout %d is %s\n%s", u.Rollout.ID, u.Rollout.Status, w.describe())
+	}
+	w.approvePlan()
+	w.soaked("app", 3)
 }
 
 // TestHeldDeletionIsSettledByHand: somebody lets go of one object and deletes

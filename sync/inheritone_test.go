@@ -4,6 +4,8 @@
 package sync
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -62,5 +64,54 @@ func TestWhatEndedDoesNotComeBackFromALease(t *testing.T) {
 		if got := inheritFrom(t, order.Standing{ended}, later); len(got) != 1 {
 			t.Errorf("a later mask is in force %d times, want once", len(got))
 		}
+	}
+}
+
+// TestTheNewestEndsAreRemembered: of more orders that ended than are remembered, the last one does not
+// come back.
+func TestTheNewestEndsAreRemembered(t *testing.T) {
+	t.Parallel()
+	var ended order.Standing
+	for i := range maxEnded + 1 {
+		ended = append(ended, order.Order{At: time.Now().Add(time.Duration(i) * time.Second), By: "ann", Verb: order.Mask, Reason: "by hand"})
+	}
+	if got := inheritFrom(t, ended, ended[maxEnded]); len(got) > 0 {
+		t.Errorf("the last of %d orders that ended is in force again: %q", len(ended), got)
+	}
+}
+
+// TestMoreOrdersThanALeaseCarries: whoever takes over knows none of them, so it pauses all.
+func TestMoreOrdersThanALeaseCarries(t *testing.T) {
+	t.Parallel()
+	var standing order.Standing
+	for range 1 + maxCarried/1000 {
+		freeze := order.Order{By: "ann", Verb: order.Freeze, Scope: order.Scope{Unit: "shop"}, Reason: strings.Repeat("x", 1000)}
+		standing = append(standing, freeze)
+	}
+	var got []order.Order
+	if err := json.Unmarshal([]byte(carried(standing)), &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 1 || got[0].Verb != order.Pause || got[0].Scope != (order.Scope{}) {
+		t.Errorf("%d orders are carried, the first is %s of %s; want a pause of everything", len(got), got[0].Verb, got[0].Scope.Text())
+	}
+}
+
+// TestAnEndThatMovedIsStored: the next process knows an end that moved with the clock.
+func TestAnEndThatMovedIsStored(t *testing.T) {
+	t.Parallel()
+	d, given := manyUnits(t, 1), time.Now()
+	p := &pass{Daemon: d, r: &Record{At: given}}
+	mask := order.Order{At: given, By: "ann", Verb: order.Mask, Until: given.Add(time.Hour), Relative: true}
+	shift := func() error {
+		d.orders.standing = order.Standing{mask}
+		d.orders.shift(2*time.Hour, func(*order.Order) bool { return true })
+		return nil
+	}
+	if err := p.store(t.Context(), []func() error{func() error { return p.tx.Inherit(&mask) }, shift, p.saveMoved}); err != nil {
+		t.Fatal(err)
+	}
+	if stored, err := d.Store.Standing(); err != nil || len(stored) != 1 || !stored[0].Until.Equal(mask.Until.Add(2*time.Hour)) {
+		t.Errorf("stored is %+v, %v; want the end at %s", stored, err, mask.Until.Add(2*time.Hour))
 	}
 }

@@ -144,6 +144,20 @@ func TestFleetsOfAllSizes(t *testing.T) {
 	}
 }
 
+// TestUnitsThatGoAreNoSpread: units that are removed do not count among those that stay and lose
+// something.
+func TestUnitsThatGoAreNoSpread(t *testing.T) {
+	losses := spread(config.DefaultGuard.Units)
+	for i := range 3 {
+		l := lossOf(fmt.Sprintf("gone-%d", i), "a/1", configMaps(0, 2), "")
+		l.Stays = false
+		losses = append(losses, l)
+	}
+	if v := Judge(Input{Limits: config.DefaultGuard, Losses: losses, Fleet: 10_000}); len(v.Held)+len(v.Withheld) > 0 {
+		t.Errorf("%d deletions are held: %s", len(v.Held), reasons(v))
+	}
+}
+
 // TestReplacedOverManyUnits: an edit of what 200 units share gives each ConfigMap
 // another name. Nothing is lost.
 func TestReplacedOverManyUnits(t *testing.T) {
@@ -241,6 +255,9 @@ func TestTalliesAreOfOneCommit(t *testing.T) {
 	if old, n := l.Done(unitTarget, "c1"), l.Done(unitTarget, "c2"); old != 0 || n != 3 {
 		t.Errorf("%d objects since c1, and %d since c2, want 0 and 3", old, n)
 	}
+	if old, units := l.LostBy("c1"), l.LostBy("c2"); len(old) > 0 || !slices.Equal(units, []config.UnitPath{"shop"}) {
+		t.Errorf("%q lost something since c1, and %q since c2, want none and shop", old, units)
+	}
 }
 
 // TestNothingSlips: whatever goes, a unit that stays keeps a workload wherever it
@@ -326,6 +343,12 @@ func TestADepartedCluster(t *testing.T) {
 	in.Losses[0].Departed, in.Losses[1].Departed = false, false
 	if v = Judge(in); len(v.Held) != 101 {
 		t.Errorf("%d deletions are held, want 101: they were approved to be forgotten", len(v.Held))
+	}
+	more := lossOf("more", "c", configMaps(0, 1), "")
+	more.Departed, in.Losses[0].Departed = true, true
+	v = Judge(Input{Limits: config.DefaultGuard, Losses: []Loss{in.Losses[0], more}, Fleet: 300})
+	if plans := new(Ledger).PlansOf(v, time.Time{}); len(plans) != 2 || plans[0].Forgets() != "b" || plans[1].Forgets() != "c" {
+		t.Errorf("%d plans, want one for each of two clusters", len(plans))
 	}
 }
 

@@ -92,9 +92,10 @@ func TestHTTP(t *testing.T) {
 func TestPrometheus(t *testing.T) {
 	server := gatetest.Prometheus(t, func() string { return "errors{unit=\"cart\"} 0.2\nerrors{unit=\"web\"} 0.01\n" })
 	endpoints := map[string]config.Endpoint{"main": {URL: server}, "away": {URL: "http://127.0.0.1:1"}}
-	bound := 0.1
+	most, least := 0.1, -0.5
 	query := func(endpoint, query string) rollout.Answer {
-		return ask(t, endpoints, config.Gate{Prometheus: &config.PrometheusGate{Endpoint: endpoint, Query: query, AtMost: &bound}})
+		gate := &config.PrometheusGate{Endpoint: endpoint, Query: query, AtMost: &most, AtLeast: &least}
+		return ask(t, endpoints, config.Gate{Prometheus: gate})
 	}
 	for deadline := time.Now().Add(time.Minute); query("main", `errors{unit="web"}`).Kind != rollout.Yes; {
 		if time.Now().After(deadline) {
@@ -109,6 +110,9 @@ func TestPrometheus(t *testing.T) {
 	}{
 		{"main", `errors{unit="${name}"}`, rollout.No, `errors{unit="cart"} is 0.2, above 0.1`},
 		{"main", `sum(errors{unit!="${name}"})`, rollout.Yes, ""},
+		{"main", `vector(0.1)`, rollout.Yes, ""},
+		{"main", `vector(-0.5)`, rollout.Yes, ""},
+		{"main", `vector(-0.6)`, rollout.No, "vector(-0.6) is -0.6, below -0.5"},
 		{"main", `vector(0) / 0`, rollout.NoAnswer, "endpoint main: the query gives NaN"},
 		{"main", `errors`, rollout.NoAnswer, "endpoint main: the query gives 2 numbers, want one"},
 		{"main", `nothing`, rollout.NoAnswer, "endpoint main: the query gives 0 numbers, want one"},

@@ -105,3 +105,15 @@ func TestUnknownVerb(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestParseAmount: from a second to ten years, also in days.
+func TestParseAmount(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"1s": time.Second, "2h30m": 150 * time.Minute, "7d": 7 * 24 * time.Hour, "3650d": maxDays * 24 * time.Hour,
+		"999ms": 0, "0d": 0, "-1d": 0, "3651d": 0, "87601h": 0, "1w": 0, "d": 0, "1.5d": 0, "": 0, "99999999999999999999d": 0,
+	} {
+		if got, err := ParseAmount(text); got != want || (err != nil) != (want == 0) {
+			t.Errorf("%q: got %s, %v; want %s", text, got, err, want)
+		}
+	}
+}

@@ -38,7 +38,8 @@ import (
 //	  clusters NAME...                  those of the fleet
 //	mask NAME [KEY=VALUE...]            see where; "mask NAME gone" ends it
 //	window NAME deny|allow SCHEDULE DURATION [KEY=VALUE...]  cron fields with "_" between
-//	gate WAVE KIND [VALUE]              approval, after PATH, window SCHEDULE/DURATION, http [start], job NAME, prometheus
+//	gate WAVE KIND [VALUE]              approval, after PATH, window SCHEDULE/DURATION, http [start|patient], job NAME,
+//	                                    prometheus
 //	silent POLICY [limit=] [after=], revert
 //	tiers TIER..., tier PATH NUMBER, budget [failedUnits=] [units=] [unitsPerTarget=]
 //	order VERB [by=] [reason=] [to=COMMIT] [unit=] [target=] [tenant=] [wave=] [until=DURATION] [digest=UNIT]  digest: of what the unit asks for
@@ -629,7 +630,11 @@ func (s *script) gate(kind, value string) config.Gate {
 		table := s.timetable(schedule, duration)
 		return config.Gate{Window: &table}
 	case "http":
-		return config.Gate{HTTP: &config.HTTPGate{Endpoint: "ci", Start: value == "start", Every: 30 * time.Second, Timeout: 10 * time.Minute}}
+		gate := &config.HTTPGate{Endpoint: "ci", Start: value == "start", Every: 30 * time.Second, Timeout: 10 * time.Minute}
+		if value == "patient" {
+			gate.Timeout = 0
+		}
+		return config.Gate{HTTP: gate}
 	case "job":
 		return config.Gate{Job: &config.JobGate{Name: value}}
 	case "prometheus":

@@ -9,6 +9,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render/object"
+	"github.com/swell-sh/swell/sync/order"
 )
 
 // TestTenantOfAUnitAtRest: a Mask of a tenant holds for a unit that the commit gives to that
@@ -70,5 +71,73 @@ func TestMaskedBeforeItIsThere(t *testing.T) {
 		if got := (&State{}).Masked(w, unitTarget, time.Time{}); (got != "") != c.masked {
 			t.Errorf("%+v: got mask %q, want one: %t", c.where, got, c.masked)
 		}
+	}
+}
+
+// TestATenantOfAHeldCommit: a commit that nothing may be taken from gives no unit to another tenant,
+// whose Masks would hold there.
+func TestATenantOfAHeldCommit(t *testing.T) {
+	for _, held := range []string{"", "it has a problem"} {
+		s := &State{}
+		s.Decide(ofTenants("shop", "till"), time.Time{})
+		want := ofTenants("pay", "till")
+		want.Held, want.Masks = held, []Mask{{Name: "pay", Where: config.Where{Tenants: []string{"pay"}}}}
+		s.Decide(want, time.Time{})
+		if masked := s.Units["cart"].Targets["sas-1"].Masked; (masked != "") != (held == "") {
+			t.Errorf("held %q: masked %q", held, masked)
+		}
+	}
+}
+
+// TestAnOrderOfATenant: it is about the units of that tenant, and about no others; that of a wave about
+// those which have it.
+func TestAnOrderOfATenant(t *testing.T) {
+	s, want := &State{}, ofTenants("shop", "till")
+	for _, a := range s.Decide(want, time.Time{}).Actions {
+		s.Record(Outcome{Action: a, Result: Unreachable, Reason: "no route"}, time.Time{})
+	}
+	for scope, left := range map[order.Scope]int{{Wave: "none"}: 1, {Tenant: "till"}: 0, {Tenant: "till", Wave: "all"}: 0} {
+		s.Units["till"].Targets["sas-1"].Attempts = 1
+		s.Obey(order.Order{Verb: order.Retry, Scope: scope, By: "ann"}, want, time.Time{})
+		if cart, till := s.Units["cart"].Targets["sas-1"].Attempts, s.Units["till"].Targets["sas-1"].Attempts; cart != 1 || till != left {
+			t.Errorf("%s: %d failed attempts of cart are counted, and %d of till; want 1 and %d", scope.Text(), cart, till, left)
+		}
+	}
+}
+
+// ofTenants wants the units cart and till, each of its tenant.
+func ofTenants(cart, till string) *Wanted {
+	spec := &config.Rollout{Name: "default", Waves: []config.Wave{{Name: "all"}}}
+	w := &Wanted{Commit: config.Commit(cart), Units: map[config.UnitPath]*WantedUnit{}}
+	for path, tenant := range map[config.UnitPath]string{"cart": cart, "till": till} {
+		w.Units[path] = &WantedUnit{Tenant: tenant, Rollout: spec, Targets: map[config.TargetName]WantedTarget{"sas-1": {Digest: "1"}}}
+	}
+	return w
+}
+
+// TestApprovedWorkStaysApproved: what was approved to end is missed by no release that supersedes
+// the one which ended it, and by each that begins after that one was done.
+func TestApprovedWorkStaysApproved(t *testing.T) {
+	want := func(digest object.Digest) *Wanted {
+		w := ofTenants("shop", "till")
+		w.Commit, w.Units["cart"].Targets["sas-1"] = config.Commit(digest), WantedTarget{Digest: digest}
+		return w
+	}
+	s, first := &State{}, want("1")
+	first.Approved = map[config.UnitPath]bool{"cart": true}
+	s.Decide(first, time.Time{})
+	s.Decide(want("2"), time.Time{})
+	if r := s.Units["cart"].Rollout; r.Commit != "2" || !r.Approved {
+		t.Errorf("the release of commit %s supersedes one that was approved: approved %t", r.Commit, r.Approved)
+	}
+	for s.Units["cart"].Rollout.Status != Done {
+		plan := s.Decide(want("2"), time.Time{})
+		for _, a := range plan.Actions {
+			s.Record(success(a), time.Time{})
+		}
+	}
+	s.Decide(want("3"), time.Time{})
+	if r := s.Units["cart"].Rollout; r.Commit != "3" || r.Approved {
+		t.Errorf("the release of commit %s begins after that one was done: approved %t", r.Commit, r.Approved)
 	}
 }

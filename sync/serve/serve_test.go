@@ -179,6 +179,36 @@ func TestAFreezeHoldsNoException(t *testing.T) {
 	}
 }
 
+// TestAnOrderWhoseTimeIsOver: an order that the next pass ends is not in force already, and holds
+// nothing; a rollback is held by a pause, and by no freeze.
+func TestAnOrderWhoseTimeIsOver(t *testing.T) {
+	s := newServed(t, config.API{})
+	now := time.Now().UTC()
+	freeze := order.Order{Verb: order.Freeze, At: now, By: "ann", Reason: "holidays"}
+	expired := order.Order{Verb: order.Pause, At: now.Add(-time.Hour), By: "ann", Until: now.Add(-time.Minute)}
+	rollback := Given{Order: order.Order{Verb: order.Rollback, Scope: order.Scope{Unit: "shop/cart"}, At: now, By: "ann", Reason: "x"}}
+	holders := func() (verbs []order.Verb) {
+		s.update(func(tx *store.Tx) error {
+			given, err := Give(tx, rollback, "")
+			for _, o := range given.HeldBy {
+				verbs = append(verbs, o.Verb)
+			}
+			return err
+		})
+		return verbs
+	}
+	s.update(func(tx *store.Tx) error { return errors.Join(tx.Inherit(&freeze), tx.Inherit(&expired)) })
+	if got := holders(); len(got) > 0 {
+		t.Errorf("a rollback is held by %q", got)
+	}
+	if given := must(s.client.Give(t.Context(), Request{Verb: order.Pause, All: true}))(t); given.Already != nil || given.Order.Seq == 0 {
+		t.Errorf("a pause after one that is over: %+v", given)
+	}
+	if got := holders(); !slices.Equal(got, []order.Verb{order.Pause}) {
+		t.Errorf("a rollback is held by %q, want the pause", got)
+	}
+}
+
 // TestAnOrderThatDoesNothingSaysSo: an order that no target has all the names of is taken, since
 // one may come, and so is one about a cluster that another daemon writes to; both say so.
 func TestAnOrderThatDoesNothingSaysSo(t *testing.T) {
@@ -302,6 +332,20 @@ func TestADryRun(t *testing.T) {
 	}
 }
 
+// TestADryRunOfAnUnmask: of an unmask of everything it names the places that a mask which ends has.
+func TestADryRunOfAnUnmask(t *testing.T) {
+	s := newServed(t, config.API{})
+	u := &rollout.Unit{Path: "shop/till", Rollout: &rollout.Rollout{}, Targets: map[config.TargetName]*rollout.Target{"dev/a": {}, "prod": {}}}
+	mask := order.Order{Verb: order.Mask, Scope: order.Scope{Unit: "shop/till", Target: "dev"}, At: time.Now().UTC(), By: "ann", Reason: "why"}
+	s.update(func(tx *store.Tx) error {
+		return errors.Join(tx.PutUnit(u.Path, must(json.Marshal(u))(t)), tx.Inherit(&mask))
+	})
+	want := []rollout.Effect{{Unit: "shop/till", Text: "1 target written to again"}}
+	if got := must(s.client.Give(t.Context(), Request{Verb: order.Unmask, All: true, DryRun: true}))(t).Effects; !slices.Equal(got, want) {
+		t.Errorf("effects %v, want %v", got, want)
+	}
+}
+
 // TestRepeatedWhenDone: who repeats an order under its key, when it was carried out and there
 // is nothing left to do, is told of the order, of everything too.
 func TestRepeatedWhenDone(t *testing.T) {
@@ -353,6 +397,7 @@ func TestRefusedOrders(t *testing.T) {
 		{Request{Verb: order.Pause, All: true, Reason: "two\nlines"}, 422, "reason: want one line without control characters"},
 		{Request{Verb: order.Pause, All: true, Reason: strings.Repeat("x", 2000)}, 422, "reason: want at most 1000 bytes, got 2000"},
 		{Request{Verb: order.Pause, All: true, Until: noon.AddDate(-10, 0, 0)}, 422, "until 2016-03-01T12:00:00Z: that is over"},
+		{Request{Verb: order.Pause, All: true, For: "1h", Until: noon.AddDate(1000, 0, 0)}, 422, "for and until: want one of them"},
 		{Request{Verb: order.Retry, All: true, Until: noon.AddDate(1000, 0, 0)}, 422, "retry: it is carried out once, so it has no end"},
 		{Request{Verb: order.Rollback, About: []string{"dev"}, Reason: "x"}, 422, "rollback: it is about units as a whole: want units, a folder or a tenant, and no target or wave"},
 		{Request{Verb: order.Rollback, About: []string{"shop/cart"}, Wave: "canary", Reason: "x"}, 422, "rollback: it is about units as a whole: want units, a folder or a tenant, and no target or wave"},
@@ -598,6 +643,33 @@ func TestApprovedGate(t *testing.T) {
 		return errors.Join(tx.DropOrder(&orders[0]), tx.PutUnit(u.Path, must(json.Marshal(u))(t)))
 	})
 	again("its time is over, and the wave has begun", true)
+}
+
+// TestAnApprovalTakenBackInPart: a plan of which an approval covers a part only is approved anew,
+// in full.
+func TestAnApprovalTakenBackInPart(t *testing.T) {
+	s := newServed(t, config.API{})
+	var deletions []store.Deletion
+	for _, name := range []string{"a", "b"} {
+		id := object.ID{Kind: "ConfigMap", Namespace: "shop", Name: name}
+		deletions = append(deletions, store.Deletion{Target: "dev/a", Unit: "shop/cart", ID: id, UID: "u-" + name})
+	}
+	plan := store.NewPlan("shop/cart", noon, deletions)
+	s.update(func(tx *store.Tx) error { return tx.PutPlans([]store.Plan{plan}) })
+	judge := func() Judgement { return must(s.client.Judge(t.Context(), Judge{Digest: plan.Digest}))(t) }
+	if first := judge(); first.Already != nil || first.Deletions != 2 {
+		t.Errorf("the first approval: %+v", first)
+	}
+	if again := judge(); again.Already == nil {
+		t.Errorf("the same once more: %+v", again)
+	}
+	s.update(func(tx *store.Tx) error { return tx.KeepApproval(plan.Digest, plan.Deletions[:1]) })
+	if anew := judge(); anew.Already != nil {
+		t.Errorf("half of it was taken back: %+v", anew)
+	}
+	if got := must(s.store.Approvals())(t); len(got) != 1 || len(got[0].Deletions) != 2 {
+		t.Errorf("approved %+v, want both deletions", got)
+	}
 }
 
 // TestOpenAPI: the document has every endpoint, and says which version it is.
