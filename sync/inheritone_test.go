@@ -73,7 +73,8 @@ func TestTheNewestEndsAreRemembered(t *testing.T) {
 	t.Parallel()
 	var ended order.Standing
 	for i := range maxEnded + 1 {
-		ended = append(ended, order.Order{At: time.Now().Add(time.Duration(i) * time.Second), By: "ann", Verb: order.Mask, Reason: "by hand"})
+		given := time.Now().Add(time.Duration(i) * time.Second)
+		ended = append(ended, order.Order{At: given, By: "ann", Verb: order.Mask, Reason: "by hand"})
 	}
 	if got := inheritFrom(t, ended, ended[maxEnded]); len(got) > 0 {
 		t.Errorf("the last of %d orders that ended is in force again: %q", len(ended), got)

@@ -99,7 +99,8 @@ func TestAnOrderOfATenant(t *testing.T) {
 	for scope, left := range map[order.Scope]int{{Wave: "none"}: 1, {Tenant: "till"}: 0, {Tenant: "till", Wave: "all"}: 0} {
 		s.Units["till"].Targets["sas-1"].Attempts = 1
 		s.Obey(order.Order{Verb: order.Retry, Scope: scope, By: "ann"}, want, time.Time{})
-		if cart, till := s.Units["cart"].Targets["sas-1"].Attempts, s.Units["till"].Targets["sas-1"].Attempts; cart != 1 || till != left {
+		cart, till := s.Units["cart"].Targets["sas-1"].Attempts, s.Units["till"].Targets["sas-1"].Attempts
+		if cart != 1 || till != left {
 			t.Errorf("%s: %d failed attempts of cart are counted, and %d of till; want 1 and %d", scope.Text(), cart, till, left)
 		}
 	}

@@ -335,13 +335,16 @@ func TestADryRun(t *testing.T) {
 // TestADryRunOfAnUnmask: of an unmask of everything it names the places that a mask which ends has.
 func TestADryRunOfAnUnmask(t *testing.T) {
 	s := newServed(t, config.API{})
-	u := &rollout.Unit{Path: "shop/till", Rollout: &rollout.Rollout{}, Targets: map[config.TargetName]*rollout.Target{"dev/a": {}, "prod": {}}}
-	mask := order.Order{Verb: order.Mask, Scope: order.Scope{Unit: "shop/till", Target: "dev"}, At: time.Now().UTC(), By: "ann", Reason: "why"}
+	targets := map[config.TargetName]*rollout.Target{"dev/a": {}, "prod": {}}
+	u := &rollout.Unit{Path: "shop/till", Rollout: &rollout.Rollout{}, Targets: targets}
+	scope := order.Scope{Unit: "shop/till", Target: "dev"}
+	mask := order.Order{Verb: order.Mask, Scope: scope, At: time.Now().UTC(), By: "ann", Reason: "why"}
 	s.update(func(tx *store.Tx) error {
 		return errors.Join(tx.PutUnit(u.Path, must(json.Marshal(u))(t)), tx.Inherit(&mask))
 	})
 	want := []rollout.Effect{{Unit: "shop/till", Text: "1 target written to again"}}
-	if got := must(s.client.Give(t.Context(), Request{Verb: order.Unmask, All: true, DryRun: true}))(t).Effects; !slices.Equal(got, want) {
+	given := must(s.client.Give(t.Context(), Request{Verb: order.Unmask, All: true, DryRun: true}))(t)
+	if got := given.Effects; !slices.Equal(got, want) {
 		t.Errorf("effects %v, want %v", got, want)
 	}
 }
