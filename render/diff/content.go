@@ -66,7 +66,7 @@ func (g *group) variant(o *object.Object) int {
 	if len(fields) == 0 {
 		return asFirst
 	}
-	isSame := func(v Variant) bool { return reflect.DeepEqual(v.Fields, fields) } // what is hidden looks the same
+	isSame := func(v Variant) bool { return reflect.DeepEqual(v.Fields, fields) } // hidden values look the same
 	if i := slices.IndexFunc(g.change.Variants, isSame); i >= 0 {
 		return i
 	}
@@ -150,8 +150,8 @@ func content(o *object.Object) map[string]any {
 	redactor := o.Redactor()
 	for _, m := range members(o.JSON) {
 		value := decode(m.value)
-		if config.MaySecret(o.ID.Kind) {
-			value = withoutSecrets(m.key, value)
+		if config.MaySecret(o.ID.Kind) && hidden(m.key, nil, value) {
+			value = mask(value, "(value)")
 		}
 		if !redactor.Empty() {
 			value = redactor.RedactField(m.key, value)
@@ -159,22 +159,6 @@ func content(o *object.Object) map[string]any {
 		fields[m.key] = value
 	}
 	return fields
-}
-
-// withoutSecrets is a field of a Secret with what is not for showing masked.
-func withoutSecrets(field string, value any) any {
-	const as = "(value)"
-	if hidden(field, nil, value) {
-		return mask(value, as)
-	}
-	metadata, _ := value.(map[string]any)
-	annotations := mapping(metadata, "annotations")
-	for name, text := range annotations {
-		if field == "metadata" && hidden(below("metadata.annotations", name), nil, text) {
-			annotations[name] = mask(text, as)
-		}
-	}
-	return value
 }
 
 const (

@@ -116,8 +116,7 @@ func TestVariants(t *testing.T) {
 	}
 }
 
-// TestContentHidesCopies: annotations of a Secret that may be copies of it are masked, however short, and a
-// secret is in no risk.
+// TestContentHidesCopies: copies of a Secret in its annotations are hidden, however short, and a risk shows no secret.
 func TestContentHidesCopies(t *testing.T) {
 	hard := `{"apiVersion":"v1","data":{"p":"aHVudGVyMg=="},"kind":"Secret","metadata":{"annotations":{"a":"b=c","d":"plain",` +
 		`"kubectl.kubernetes.io/last-applied-configuration":"abc"},"name":"db","namespace":"shop"}}`
@@ -126,9 +125,9 @@ func TestContentHidesCopies(t *testing.T) {
     +   p: "(value)"
     + metadata:
     +   annotations:
-    +     a: "(value)"
+    +     a: "(secret)"
     +     d: plain
-    +     kubectl.kubernetes.io/last-applied-configuration: "(value)"
+    +     kubectl.kubernetes.io/last-applied-configuration: "(secret)"
 `
 	if !strings.HasSuffix(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -136,15 +135,18 @@ func TestContentHidesCopies(t *testing.T) {
 	pod := bundle(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"shop"},"spec":{"containers":[],` +
 		`"volumes":[{"hostPath":{"path":"/run/tr0ub4dor"},"name":"v"}]}}`)
 	pod.Objects[0].Secrets = []string{"tr0ub4dor"}
-	if got := textOfUnit(t, Outlook{}, nil, map[string]*object.Bundle{"a": pod}); strings.Contains(got, "tr0ub4dor") || !strings.Contains(got, "! its pods have /run/") {
+	got = textOfUnit(t, Outlook{}, nil, map[string]*object.Bundle{"a": pod})
+	if strings.Contains(got, "tr0ub4dor") || !strings.Contains(got, "! its pods have /run/") {
 		t.Errorf("got\n%s", got)
 	}
 }
 
 // TestContentOfLongLine: the lines of a created object are bounded in length, too.
 func TestContentOfLongLine(t *testing.T) {
-	long := bundle(`{"apiVersion":"v1","data":{"k":"` + strings.Repeat("v", 10_000) + `"},"kind":"ConfigMap","metadata":{"name":"c","namespace":"shop"}}`)
-	if got := textOfUnit(t, Outlook{}, nil, map[string]*object.Bundle{"a": long}); len(got) > 1_200 || !strings.HasSuffix(got, "vvv...\n") {
+	long := bundle(`{"apiVersion":"v1","data":{"k":"` + strings.Repeat("v", 10_000) + `"},"kind":"ConfigMap",` +
+		`"metadata":{"name":"c","namespace":"shop"}}`)
+	got := textOfUnit(t, Outlook{}, nil, map[string]*object.Bundle{"a": long})
+	if len(got) > 1_200 || !strings.HasSuffix(got, "vvv...\n") {
 		t.Errorf("%d bytes", len(got))
 	}
 }

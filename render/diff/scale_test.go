@@ -21,7 +21,7 @@ func BenchmarkCreated(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			after := map[config.TargetName]*object.Bundle{}
 			for target := range 200 {
-				on := func(format string) string {
+				filled := func(format string) string {
 					if strings.Contains(format, "%") {
 						return fmt.Sprintf(format, target)
 					}
@@ -29,10 +29,13 @@ func BenchmarkCreated(b *testing.B) {
 				}
 				var objects []string
 				for i := range 50 {
-					objects = append(objects, fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"annotations":{"swell.sh/unit":"shop/cart"},`+
-						`"labels":{"app":"cart","swell.sh/repository":"x","swell.sh/unit":"cart"},"name":"cart-%d","namespace":%q},`+
-						`"spec":{"replicas":2,"template":{"spec":{"containers":[{"env":[{"name":"A","value":%q},{"name":"B","value":%q}],`+
-						`"image":"r.example.com/cart:1","name":"main"}]}}}}`, i, on(c.namespace), on(c.value), strings.Repeat("x", 1000)))
+					objects = append(objects, fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment",`+
+						`"metadata":{"annotations":{"swell.sh/unit":"shop/cart"},`+
+						`"labels":{"app":"cart","swell.sh/repository":"x","swell.sh/unit":"cart"},`+
+						`"name":"cart-%d","namespace":%q},`+
+						`"spec":{"replicas":2,"template":{"spec":{"containers":[{`+
+						`"env":[{"name":"A","value":%q},{"name":"B","value":%q}],"image":"r.example.com/cart:1","name":"main"}]}}}}`,
+						i, filled(c.namespace), filled(c.value), strings.Repeat("x", 1000)))
 				}
 				after[config.TargetName(fmt.Sprintf("c-%03d", target))] = bundle(objects...)
 			}
