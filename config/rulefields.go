@@ -41,8 +41,8 @@ func compareFields(path string, before, now any, differ func(path string, before
 		differ(path, before, now)
 		return
 	}
-	if was, is := commonNames(before, b), commonNames(now, a); !reflect.DeepEqual(was, is) {
-		differ(path, was, is)
+	if order, newOrder := commonNames(before, b), commonNames(now, a); !reflect.DeepEqual(order, newOrder) {
+		differ(path, order, newOrder)
 	}
 	_, isMapping := before.(map[string]any)
 	if before == nil {
