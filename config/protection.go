@@ -58,12 +58,13 @@ func (r *Repository) Protections(unit *Unit, objects UnitObjects) (all []Protect
 
 // within is the protection with the number of places that a where has; nothing for none.
 func within(where *Where, places []Place, p Protection) []Protection {
+	p.Noun = "targets"
 	for _, scope := range places {
 		if where.Has(scope) {
 			p.Matches++
 		}
 	}
-	if p.Noun = "targets"; p.Matches == 0 {
+	if p.Matches == 0 {
 		return nil
 	}
 	return []Protection{p}

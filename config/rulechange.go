@@ -63,7 +63,7 @@ func RuleLines(changes []RuleChange) (lines []string) {
 // RuleChanges are what differs in the rules by which two states of a monorepo judge and release
 // their units, sorted by name. A unit that moves to another Tenant or Rollout is among them.
 func RuleChanges(base, head *Repository) []RuleChange {
-	c := &ruleComparison{base: base, head: head, places: map[*Defaults][]Place{}}
+	c := &ruleComparison{base: base, head: head, places: map[placeScope][]Place{}}
 	c.compareTenants()
 	c.compareCheckers()
 	c.compareReleases()
@@ -86,7 +86,7 @@ func RuleChanges(base, head *Repository) []RuleChange {
 type ruleComparison struct {
 	base, head *Repository
 	changed    []RuleChange
-	places     map[*Defaults][]Place // of head, see [ruleComparison.placesOf]
+	places     map[placeScope][]Place // of head, see [ruleComparison.placesOf]
 }
 
 func (c *ruleComparison) add(change RuleChange) { c.changed = append(c.changed, change) }

@@ -21,7 +21,7 @@ const longestValue = 120
 
 // changedFields are the fields that two values do not have alike, each as "path: before -> now";
 // nil stands for a value that is not there. Lists of mappings that all have a name are compared by
-// it, others as a whole.
+// it, and have one field more where those in both stand in another order; others are compared as a whole.
 func changedFields(before, now any) (fields []string) {
 	compareFields("", before, now, func(path string, before, now any) {
 		if path != "" {
@@ -40,6 +40,9 @@ func compareFields(path string, before, now any, differ func(path string, before
 	if a == nil && b == nil || before != nil && a == nil || now != nil && b == nil || path != "" && (before == nil || now == nil) {
 		differ(path, before, now)
 		return
+	}
+	if order, newOrder := commonNames(before, b), commonNames(now, a); !reflect.DeepEqual(order, newOrder) {
+		differ(path, order, newOrder)
 	}
 	_, isMapping := before.(map[string]any)
 	if before == nil {
@@ -68,6 +71,19 @@ func membersOf(value any) map[string]any {
 		members[name] = item
 	}
 	return members
+}
+
+// commonNames are the names of the items of a list, in its order, that are among others; nil where
+// the value is no list.
+func commonNames(value any, others map[string]any) (names []any) {
+	list, _ := value.([]any)
+	for _, item := range list {
+		mapping, _ := item.(map[string]any)
+		if name, _ := mapping["name"].(string); others[name] != nil {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 func fieldPath(path, key string, isMapping bool) string {

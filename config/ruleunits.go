@@ -4,6 +4,7 @@
 package config
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -26,21 +27,49 @@ func (c *ruleComparison) unitsWhere(isConcerned func(*Unit) bool) []UnitPath {
 // says that the document says something else of those that are in both, too. Nil is a document
 // that is not there.
 func (c *ruleComparison) unitsIn(before, now *Where, isOther bool) []UnitPath {
+	type alike struct { // units with the same answer
+		scope             placeScope
+		inBefore, inAfter bool
+	}
+	concerned := map[alike]bool{}
 	return c.unitsWhere(func(unit *Unit) bool {
-		return slices.ContainsFunc(c.placesOf(unit.Defaults), func(scope Place) bool {
-			scope.Unit = unit.Path
-			inBefore, inNow := before != nil && before.Has(scope), now != nil && now.Has(scope)
-			return inBefore != inNow || isOther && inNow
-		})
+		like := alike{scopeOf(unit.Defaults), before.takesUnit(unit.Path), now.takesUnit(unit.Path)}
+		if !like.inBefore && !like.inAfter {
+			return false
+		}
+		found, known := concerned[like]
+		if !known {
+			found = slices.ContainsFunc(c.placesOf(like.scope, unit.Defaults), func(scope Place) bool {
+				scope.Unit = unit.Path
+				inBefore, inNow := before != nil && before.Has(scope), now != nil && now.Has(scope)
+				return inBefore != inNow || isOther && inNow
+			})
+			concerned[like] = found
+		}
+		return found
 	})
 }
 
+// placeScope is all of Defaults that says where units are placed, and in which waves.
+type placeScope struct {
+	tenant, rollout, placement string
+	isPlaced                   bool
+}
+
+// scopeOf is that of Defaults; zero where their units are placed nowhere.
+func scopeOf(d *Defaults) placeScope {
+	if d.Placement == nil || len(d.Problems) > 0 {
+		return placeScope{}
+	}
+	return placeScope{d.Tenant, d.Rollout, fmt.Sprint(*d.Placement), true} // maps are printed by their keys
+}
+
 // placesOf are where units with these Defaults are placed in head, without the unit.
-func (c *ruleComparison) placesOf(d *Defaults) []Place {
-	places, known := c.places[d]
+func (c *ruleComparison) placesOf(scope placeScope, d *Defaults) []Place {
+	places, known := c.places[scope]
 	if !known {
 		places = c.head.PlacesOf(d)
-		c.places[d] = places
+		c.places[scope] = places
 	}
 	return places
 }

@@ -34,9 +34,15 @@ type Place struct {
 func (w *Where) Has(at Place) bool {
 	return w.Match.Matches(at.Labels) &&
 		(len(w.Targets) == 0 || at.Target.in(w.Targets)) &&
-		(len(w.Units) == 0 || slices.ContainsFunc(w.Units, func(path UnitPath) bool { return Within(string(at.Unit), string(path)) })) &&
+		w.takesUnit(at.Unit) &&
 		(len(w.Tenants) == 0 || slices.Contains(w.Tenants, at.Tenant)) &&
 		(len(w.Waves) == 0 || slices.Contains(w.Waves, at.Wave))
+}
+
+// takesUnit says whether places of a unit may be in it; nil has none.
+func (w *Where) takesUnit(unit UnitPath) bool {
+	return w != nil && (len(w.Units) == 0 ||
+		slices.ContainsFunc(w.Units, func(path UnitPath) bool { return Within(string(unit), string(path)) }))
 }
 
 // Mask keeps places from any write.

@@ -395,6 +395,7 @@ func (p *pass) refresh(e *entry) {
 func (c *Compiler) finish(s *Snapshot) {
 	waiting := map[string]int{}
 	shared := map[string]document.Problems{} // one for each unit, by their text
+	fleet := s.Repository.Folders()[0]
 	for _, unitPath := range slices.Sorted(maps.Keys(c.troubled)) {
 		unit := c.units.Get(unitPath)
 		if c.units.StandIn(unit) {
@@ -405,8 +406,7 @@ func (c *Compiler) finish(s *Snapshot) {
 				waiting[p.Via[0].File]++
 				continue
 			}
-			isOfFleet := config.Within(p.File, s.Repository.Folders()[0])
-			if isOfFleet || path.Base(p.File) == "swell.yaml" || p.Code == document.CodeFile && p.Line == 0 {
+			if config.Within(p.File, fleet) || path.Base(p.File) == "swell.yaml" || p.Code == document.CodeFile && p.Line == 0 {
 				shared[p.String()] = append(shared[p.String()], p)
 				continue
 			}

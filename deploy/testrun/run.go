@@ -70,10 +70,10 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	removeTemporary, err := useMemory()
+	defer removeTemporary()
 	if err != nil {
 		return err
 	}
-	defer removeTemporary()
 	tally, err := newTally()
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ package diff
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -19,8 +20,63 @@ import (
 // Variant are targets on which a created object has other values than on the first target.
 type Variant struct {
 	Targets []config.TargetName `json:"targets"`
-	// Fields are from the first target's object to that of these targets.
-	Fields []Field `json:"fields"`
+	// Fields are from the first target's object to that of these targets. They are nil for the last one
+	// where there are more variants than are told: these targets have yet other values.
+	Fields []Field `json:"fields,omitempty"`
+}
+
+// asFirst stands for the first target's object where others are variants by their index.
+const asFirst = -1
+
+// created is how a created object was found on the targets so far.
+type created struct {
+	first *object.Object        // see [itself]
+	texts []string              // of the first and of each variant, see [itself]
+	known map[object.Digest]int // variants by their whole objects
+}
+
+// addContent takes in a created object on one more target.
+func (g *group) addContent(target config.TargetName, o *object.Object) {
+	variant, isKnown := g.created.known[o.Digest]
+	if !isKnown {
+		variant = g.variant(o)
+		g.created.known[o.Digest] = variant
+	}
+	if variant != asFirst {
+		v := &g.change.Variants[variant]
+		v.Targets = append(v.Targets, target)
+	}
+}
+
+// variant finds the variant that an object is, or makes one.
+func (g *group) variant(o *object.Object) int {
+	found := itself(o)
+	if g.created.first == nil {
+		g.created = created{found, []string{string(found.JSON)}, map[object.Digest]int{}}
+		g.change.Content = content(found)
+		return asFirst
+	}
+	if i := slices.Index(g.created.texts, string(found.JSON)); i >= 0 {
+		return i - 1 // the first stands before the variants
+	}
+	count := len(g.change.Variants)
+	if count > maxVariants {
+		return maxVariants
+	}
+	fields := Fields(g.created.first, found)
+	if len(fields) == 0 {
+		return asFirst
+	}
+	isSame := func(v Variant) bool { return reflect.DeepEqual(v.Fields, fields) } // hidden values look the same
+	if i := slices.IndexFunc(g.change.Variants, isSame); i >= 0 {
+		return i
+	}
+	if count == maxVariants {
+		fields = nil
+	}
+	g.change.Variants = append(g.change.Variants, Variant{Fields: fields})
+	g.created.texts = append(g.created.texts, string(found.JSON))
+	return count
 }
 
 // itself is an object without the fields that name it, its namespace and the marks of swell. It is
@@ -107,8 +163,9 @@ func content(o *object.Object) map[string]any {
 }
 
 const (
-	maxContent  = 40 // lines of a created object that are shown
-	maxVariants = 5  // of its variants
+	maxContent  = 40    // lines of a created object that are shown
+	maxColumns  = 1_000 // bytes of such a line; a longer one ends in dots
+	maxVariants = 5     // of a created object that are told
 )
 
 // writeContent shows what an object is created with, whole up to a bound.
@@ -120,30 +177,22 @@ func (c *Change) writeContent(b *strings.Builder, most int) {
 			shown = lines[:maxContent]
 		}
 		for _, line := range shown {
-			fmt.Fprintf(b, "    + %s\n", document.Printable(line))
+			fmt.Fprintf(b, "    + %s\n", document.Cut(document.Printable(line), maxColumns))
 		}
 		if left := len(lines) - len(shown); left > 0 {
 			fmt.Fprintf(b, "    and %d more lines\n", left)
 		}
 	}
-	for i, v := range c.Variants {
-		if i == maxVariants && len(c.Variants) > maxVariants+1 {
-			more := len(slices.Concat(targetsOf(c.Variants[i:])...))
-			fmt.Fprintf(b, "    and %s with other values\n", document.Count(more, "more target"))
-			return
+	for _, v := range c.Variants {
+		if len(v.Fields) == 0 {
+			fmt.Fprintf(b, "    and %s with other values\n", document.Count(len(v.Targets), "more target"))
+			continue
 		}
 		fmt.Fprintf(b, "    but on %s\n", Targets(v.Targets, most))
 		for _, f := range v.Fields {
 			f.write(b)
 		}
 	}
-}
-
-func targetsOf(variants []Variant) (all [][]config.TargetName) {
-	for _, v := range variants {
-		all = append(all, v.Targets)
-	}
-	return all
 }
 
 // yamlLines are the lines of a value, for people to read.

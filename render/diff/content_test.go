@@ -5,6 +5,7 @@ package diff
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -85,6 +86,68 @@ func TestContent(t *testing.T) {
 	many := strings.Split(textOfUnit(t, Outlook{}, nil, map[string]*object.Bundle{"a": bundle(configMap(200))}), "\n")
 	if len(many) != 44 || many[42] != "    and 161 more lines" {
 		t.Errorf("a large object takes %d lines, the last %q", len(many), many[len(many)-2])
+	}
+}
+
+// TestVariants: targets with the same values are told together, and of many that all differ some are told:
+// each was kept and compared with all others.
+func TestVariants(t *testing.T) {
+	after := map[config.TargetName]*object.Bundle{}
+	for i := range 200 {
+		value := min(max(i-3, 0)/2, 50)
+		after[config.TargetName(fmt.Sprintf("c-%03d", i))] = bundle(fmt.Sprintf(`{"apiVersion":"v1","data":{"k":"%d"},"kind":"ConfigMap",`+
+			`"metadata":{"name":"c","namespace":"shop-%d"}}`, value, i))
+	}
+	changes := (&Outlook{}).unit("shop/cart", nil, after)
+	var got []string
+	for _, v := range changes[0].Variants {
+		got = append(got, fmt.Sprintf("%d %v", len(v.Targets), v.Fields))
+	}
+	want := []string{"2 [{data.k 0 1}]", "2 [{data.k 0 2}]", "2 [{data.k 0 3}]", "2 [{data.k 0 4}]", "2 [{data.k 0 5}]", "185 []"}
+	if len(changes) != 1 || !slices.Equal(got, want) {
+		t.Errorf("got %d changes, %q, want %q", len(changes), got, want)
+	}
+	var b strings.Builder
+	if err := (&Report{Changes: changes}).Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasSuffix(b.String(), "    + data.k: 5\n    and 185 more targets with other values\n") {
+		t.Errorf("got\n%s", b.String())
+	}
+}
+
+// TestContentHidesCopies: copies of a Secret in its annotations are hidden, however short, and a risk shows no secret.
+func TestContentHidesCopies(t *testing.T) {
+	hard := `{"apiVersion":"v1","data":{"p":"aHVudGVyMg=="},"kind":"Secret","metadata":{"annotations":{"a":"b=c","d":"plain",` +
+		`"kubectl.kubernetes.io/last-applied-configuration":"abc"},"name":"db","namespace":"shop"}}`
+	got := textOfUnit(t, Outlook{}, nil, map[string]*object.Bundle{"a": bundle(hard)})
+	const want = `    + data:
+    +   p: "(value)"
+    + metadata:
+    +   annotations:
+    +     a: "(secret)"
+    +     d: plain
+    +     kubectl.kubernetes.io/last-applied-configuration: "(secret)"
+`
+	if !strings.HasSuffix(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	pod := bundle(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"shop"},"spec":{"containers":[],` +
+		`"volumes":[{"hostPath":{"path":"/run/tr0ub4dor"},"name":"v"}]}}`)
+	pod.Objects[0].Secrets = []string{"tr0ub4dor"}
+	got = textOfUnit(t, Outlook{}, nil, map[string]*object.Bundle{"a": pod})
+	if strings.Contains(got, "tr0ub4dor") || !strings.Contains(got, "! its pods have /run/") {
+		t.Errorf("got\n%s", got)
+	}
+}
+
+// TestContentOfLongLine: the lines of a created object are bounded in length, too.
+func TestContentOfLongLine(t *testing.T) {
+	long := bundle(`{"apiVersion":"v1","data":{"k":"` + strings.Repeat("v", 10_000) + `"},"kind":"ConfigMap",` +
+		`"metadata":{"name":"c","namespace":"shop"}}`)
+	got := textOfUnit(t, Outlook{}, nil, map[string]*object.Bundle{"a": long})
+	if len(got) > 1_200 || !strings.HasSuffix(got, "vvv...\n") {
+		t.Errorf("%d bytes", len(got))
 	}
 }
 

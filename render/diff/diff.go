@@ -12,7 +12,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -378,7 +377,7 @@ type group struct {
 	change     Change
 	namespaces map[string]bool
 	id         object.ID
-	first      *object.Object // see [itself]; nil unless created
+	created    created // zero unless created
 }
 
 // add takes in the change on one more target.
@@ -397,25 +396,9 @@ func (g *group) add(target config.TargetName, c *objectChange) {
 	if pods, isRestart := restarts(&c.change, c.object); isRestart {
 		g.change.addRestart(target, pods)
 	}
-	if g.change.Action != Created {
-		return
+	if g.change.Action == Created {
+		g.addContent(target, c.object)
 	}
-	found := itself(c.object)
-	if g.first == nil {
-		g.first, g.change.Content = found, content(found)
-		return
-	}
-	fields := Fields(g.first, found)
-	if len(fields) == 0 {
-		return
-	}
-	for i := range g.change.Variants {
-		if v := &g.change.Variants[i]; reflect.DeepEqual(v.Fields, fields) {
-			v.Targets = append(v.Targets, target)
-			return
-		}
-	}
-	g.change.Variants = append(g.change.Variants, Variant{[]config.TargetName{target}, fields})
 }
 
 // Unit compares two states of one unit: its bundles by target. Bundles of the same

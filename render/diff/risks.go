@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -39,10 +40,14 @@ func mayBeRisky(o *object.Object, knows func(registry string) bool) bool {
 	if slices.ContainsFunc(riskWords, func(word string) bool { return bytes.Contains(o.JSON, []byte(word)) }) {
 		return true
 	}
-	images := map[string]bool{}
-	seeImages(o.JSON, images)
-	isNew := func(registry string) bool { return registry != "" && !knows(registry) }
-	return knows != nil && slices.ContainsFunc(slices.Collect(maps.Keys(images)), isNew)
+	if knows != nil {
+		for registry := range registriesIn(o.JSON) {
+			if registry != "" && !knows(registry) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // risks are what an object brings that the one before did not have; old may be nil. knows says
@@ -68,8 +73,9 @@ func risks(old, obj *object.Object, knows func(registry string) bool) (texts []s
 
 // risksOf are those of one object, sorted as they stand in it.
 func risksOf(o *object.Object, knows func(registry string) bool) (texts []string) {
+	redactor := o.Redactor()
 	w := riskWalk{knows: knows, add: func(format string, args ...any) {
-		if text := fmt.Sprintf(format, args...); !slices.Contains(texts, text) {
+		if text := redactor.Redact(fmt.Sprintf(format, args...)); !slices.Contains(texts, text) {
 			texts = append(texts, text)
 		}
 	}}
@@ -230,42 +236,46 @@ func mappings(list any) (all []map[string]any) {
 }
 
 // registries says of a registry whether a snapshot has images of it. It looks through the
-// snapshot when it is asked for one that it has not seen.
+// snapshot, once, as far as it has to.
 func registries(s *render.Snapshot) func(string) bool {
-	seen, isWhole := map[string]bool{}, false
+	seen := map[string]bool{}
+	var left []*render.Unit // that nobody has looked through
+	for _, unit := range s.Units.All() {
+		left = append(left, unit)
+	}
 	return func(registry string) bool {
-		if seen[registry] || isWhole {
-			return seen[registry]
-		}
-		for _, unit := range s.Units.All() {
-			bundles, err := s.Bundles(unit)
+		for ; !seen[registry] && len(left) > 0; left = left[1:] {
+			bundles, err := s.Bundles(left[0])
 			if err != nil {
 				continue // a problem of its own
 			}
 			for _, b := range bundles {
 				for _, o := range b.Objects {
-					seeImages(o.JSON, seen)
+					for found := range registriesIn(o.JSON) {
+						seen[found] = true
+					}
 				}
 			}
-			if seen[registry] {
-				return true
-			}
 		}
-		isWhole = true
 		return seen[registry]
 	}
 }
 
-// seeImages notes the registries of the images in canonical JSON.
-func seeImages(text []byte, seen map[string]bool) {
-	const key = `"image":"`
-	for rest := string(text); ; {
-		_, after, found := strings.Cut(rest, key)
-		if !found {
-			return
+// registriesIn are the registries of the images in canonical JSON, as they stand there.
+func registriesIn(text []byte) iter.Seq[string] {
+	key, quote := []byte(`"image":"`), []byte(`"`)
+	return func(yield func(string) bool) {
+		for rest := text; ; {
+			_, after, found := bytes.Cut(rest, key)
+			if !found {
+				return
+			}
+			image, left, _ := bytes.Cut(after, quote)
+			if !yield(registryOf(string(image))) {
+				return
+			}
+			rest = left
 		}
-		image, left, _ := strings.Cut(after, `"`)
-		seen[registryOf(image)], rest = true, left
 	}
 }
 

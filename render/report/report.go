@@ -7,6 +7,7 @@ package report
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"path"
 	"slices"
@@ -225,7 +226,7 @@ func groupsOf(r *diff.Report) []*group {
 }
 
 // likeness is the same for units that change alike, but for their names and targets, and of
-// which the same waits for approval.
+// which the same waits for approval. The whole content of created objects counts, also where it is not shown.
 func likeness(unit config.UnitPath, changes []diff.Change, withheld []diff.Kept) string {
 	var b strings.Builder
 	one := diff.Report{}
@@ -237,6 +238,11 @@ func likeness(unit config.UnitPath, changes []diff.Change, withheld []diff.Kept)
 		fmt.Fprintf(&b, "withheld %q %q\n", k.Targets, k.Reason)
 	}
 	_ = one.WriteUnits(&b) // to memory
+	for _, change := range changes {
+		if err := json.NewEncoder(&b).Encode(change.Content); err != nil {
+			panic(err) // it came out of JSON
+		}
+	}
 	return withoutName(b.String(), path.Base(string(unit)))
 }
 

@@ -198,11 +198,23 @@ func TestUnlike(t *testing.T) {
 	change := func(unit, object string, to any) diff.Change {
 		return diff.Change{Unit: config.UnitPath(unit), Action: diff.Configured, Object: object, Targets: []config.TargetName{"a"}, Fields: []diff.Field{{Path: "spec.replicas", From: 1.0, To: to}}}
 	}
+	created := func(unit, last string) diff.Change {
+		const lines = 100 // more than are shown
+		data := map[string]any{"z": last}
+		for i := range lines {
+			data[fmt.Sprintf("k%d", i)] = "v"
+		}
+		c := change(unit, "ConfigMap/ns/c", nil)
+		c.Action, c.Fields, c.Content = diff.Created, nil, map[string]any{"data": data}
+		return c
+	}
 	for name, test := range map[string]struct {
 		a, b     diff.Change
 		withheld []diff.Kept
 		blocks   int
 	}{
+		"content":       {created("services/a", "x a"), created("services/b", "x b"), nil, 1},
+		"other content": {created("services/a", "x"), created("services/b", "y"), nil, 2},
 		"alike":         {change("services/a", "Deployment/a/a", 10.0), change("services/b", "Deployment/b/b-1", 10.0), nil, 2},
 		"but for names": {change("services/a", "Deployment/a/web-a", 10.0), change("services/b", "Deployment/b/web-b", 10.0), nil, 1},
 		"other values":  {change("services/1", "Deployment/*/web", 10.0), change("services/5", "Deployment/*/web", 50.0), nil, 2},
