@@ -130,8 +130,10 @@ func TestRisks(t *testing.T) {
 		"added":           {none, privileged, "container main is privileged"},
 		"taken away":      {privileged, none, ""},
 		"capabilities":    {"", pod("", `,"securityContext":{"capabilities":{"add":["A"]}}`), "container main has the capabilities A"},
+		"two of these":    {"", pod("", `,"securityContext":{"capabilities":{"add":["A","B"]}}`), "container main has the capabilities A, B"},
 		"capability less": {"", pod("", `,"securityContext":{"capabilities":{"drop":["ALL"]}}`), ""},
 		"host network":    {"", pod(`"hostNetwork":true,`, ""), "its pods have hostNetwork of the node"},
+		"host port":       {"", pod("", `,"ports":[{"containerPort":80,"hostPort":22}]`), "container main has the port 22 of the node"},
 		"host path":       {"", pod(`"volumes":[{"hostPath":{"path":"/run"},"name":"v"}],`, ""), "its pods have /run of the node"},
 		"kind of others":  {"", pool, "container c is privileged"},
 		"to zero":         {none, edited(`"replicas":2`, `"replicas":0`), "it goes to 0 replicas"},
@@ -145,6 +147,7 @@ func TestRisks(t *testing.T) {
 		"public":          {service(`"type":"ClusterIP"`), service(`"type":"NodePort"`), reached + "NodePort"},
 		"private":         {"", service(`"ports":[{"port":80}]`), ""},
 		"addresses":       {"", service(`"externalIPs":["192.0.2.1"]`), takes + "192.0.2.1"},
+		"two addresses":   {"", service(`"externalIPs":["192.0.2.1","192.0.2.2"]`), takes + "192.0.2.1, 192.0.2.2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := map[string]*object.Bundle{}

@@ -226,6 +226,10 @@ func (f Field) write(b *strings.Builder) {
 	from, to := valueText(f.From), valueText(f.To)
 	if strings.Contains(from, "\n") || strings.Contains(to, "\n") {
 		fmt.Fprintf(b, "      %s:\n", document.Printable(f.Path))
+		if from == to {
+			b.WriteString("        what differs may be a secret\n")
+			return
+		}
 		for i, line := range strings.Split(strings.TrimSuffix(udiff.Unified("", "", from, to), "\n"), "\n") {
 			if i < 2 && (strings.HasPrefix(line, "---") || strings.HasPrefix(line, "+++")) {
 				continue // names of files, there are none
