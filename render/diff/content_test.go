@@ -5,6 +5,7 @@ package diff
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -164,6 +165,28 @@ func TestRisks(t *testing.T) {
 				t.Errorf("got %q, want %q\n%s", got, test.want, first)
 			}
 		})
+	}
+}
+
+// TestHunks: each hunk but the first was said to begin too early in the second text, by the equal lines between
+// changes of the hunks before.
+func TestHunks(t *testing.T) {
+	text := func(changed string) string {
+		var b strings.Builder
+		for i := range 30 {
+			fmt.Fprintf(&b, "line %d%s\n", i, map[int]string{1: changed, 3: changed, 14: strings.ReplaceAll(changed, "new", "new\nmore"), 25: changed}[i])
+		}
+		return b.String()
+	}
+	var heads []string
+	for line := range strings.Lines(Unified("a", "b", text(""), text(" new"))) {
+		if strings.HasPrefix(line, "@@") {
+			heads = append(heads, strings.TrimSpace(line))
+		}
+	}
+	want := []string{"@@ -1,7 +1,7 @@", "@@ -12,7 +12,8 @@", "@@ -23,7 +24,7 @@"}
+	if !slices.Equal(heads, want) {
+		t.Errorf("got %q, want %q", heads, want)
 	}
 }
 
