@@ -98,6 +98,22 @@ func (r *Redactor) AddText(text string) {
 	}
 }
 
+// AddTexts adds the credentials in all texts of a value as JSON has it.
+func (r *Redactor) AddTexts(value any) {
+	switch v := value.(type) {
+	case string:
+		r.AddText(v)
+	case []any:
+		for _, item := range v {
+			r.AddTexts(item)
+		}
+	case map[string]any:
+		for _, item := range v {
+			r.AddTexts(item)
+		}
+	}
+}
+
 // AddLogin adds what we say to a server to be let in: a user and a password, or a token without a user. A
 // server may repeat it as it came, or in base64 as HTTP has it.
 func (r *Redactor) AddLogin(user, password string) {

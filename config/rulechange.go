@@ -69,10 +69,10 @@ func RuleChanges(base, head *Repository) []RuleChange {
 	c.compareReleases()
 	c.compareWheres()
 	c.compareMoves()
+	c.comparePolicies()
 	for name, differ := range map[string]bool{
 		"HealthRules": !slices.EqualFunc(base.HealthRules, head.HealthRules, (*HealthRule).same),
 		"facts":       base.layout.facts != head.layout.facts || !SameFiles(base.Tree, head.Tree, head.layout.facts),
-		"policies":    base.layout.policies != head.layout.policies || !SameFiles(base.Tree, head.Tree, head.layout.policies),
 	} {
 		if differ {
 			c.add(RuleChange{Name: name})
@@ -118,7 +118,8 @@ func (c *ruleComparison) compareTenants() {
 			c.add(RuleChange{Name: "tenants of Cluster " + cluster.Name, Fields: fields})
 		}
 	}
-	if c.base.Owners.hash != c.head.Owners.hash {
+	areRead := c.base.Owners.File != "" && c.head.Owners.File != "" // not where no Tenant asks, or the fleet has problems
+	if areRead && c.base.Owners.hash != c.head.Owners.hash {
 		c.add(RuleChange{Name: "CODEOWNERS", Fields: changedFields(c.base.Owners.rules(), c.head.Owners.rules()), Units: c.unitsOfOwners()})
 	}
 }
@@ -134,6 +135,9 @@ func (c *ruleComparison) compareCheckers() {
 	}
 	for name := range names {
 		c.addDocument("Checker "+name, checkerDocument(c.base.Checkers, name), checkerDocument(c.head.Checkers, name), nil)
+		if change := &c.changed[len(c.changed)-1]; len(change.Fields) == 0 {
+			change.Fields = []string{"the file of its schema has changed"}
+		}
 	}
 }
 
@@ -179,6 +183,29 @@ func (c *ruleComparison) compareWheres() {
 			c.addDocument("Window "+name, before.document(), now.document(), c.unitsIn(before.where(), now.where(), isOther))
 		}
 	}
+}
+
+// comparePolicies compares the documents of the folder of policies, whatever files they stand in.
+func (c *ruleComparison) comparePolicies() {
+	if c.base.layout.policies == c.head.layout.policies && SameFiles(c.base.Tree, c.head.Tree, c.head.layout.policies) {
+		return
+	}
+	var fields []string
+	before, now := c.base.policyDocuments(), c.head.policyDocuments()
+	for _, name := range slices.Sorted(maps.Keys(merged(before, now))) {
+		was, is := before[name], now[name]
+		switch {
+		case was == nil:
+			fields = append(fields, name+" (new)")
+		case is == nil:
+			fields = append(fields, name+" (removed)")
+		default:
+			for _, field := range changedFields(was, is) {
+				fields = append(fields, name+": "+field)
+			}
+		}
+	}
+	c.add(RuleChange{Name: "policies", Fields: fields})
 }
 
 // compareMoves finds units that have another Tenant or Rollout than they had.

@@ -6,7 +6,9 @@ package config
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"maps"
+	"path"
 	"reflect"
 	"slices"
 	"strings"
@@ -21,7 +23,8 @@ const longestValue = 120
 
 // changedFields are the fields that two values do not have alike, each as "path: before -> now";
 // nil stands for a value that is not there. Lists of mappings that all have a name are compared by
-// it, and have one field more where those in both stand in another order; others are compared as a whole.
+// it, and have one field more where those in both stand in another order; those as long as each
+// other item by item, others as a whole.
 func changedFields(before, now any) (fields []string) {
 	compareFields("", before, now, func(path string, before, now any) {
 		if path != "" {
@@ -37,6 +40,12 @@ func compareFields(path string, before, now any, differ func(path string, before
 		return
 	}
 	a, b := membersOf(before), membersOf(now)
+	if items, others, isAlike := alikeLists(before, now); isAlike && a == nil && b == nil {
+		for i := range items {
+			compareFields(fmt.Sprintf("%s[%d]", path, i), items[i], others[i], differ)
+		}
+		return
+	}
 	if a == nil && b == nil || before != nil && a == nil || now != nil && b == nil || path != "" && (before == nil || now == nil) {
 		differ(path, before, now)
 		return
@@ -51,6 +60,17 @@ func compareFields(path string, before, now any, differ func(path string, before
 	for _, key := range slices.Sorted(maps.Keys(merged(a, b))) {
 		compareFields(fieldPath(path, key, isMapping), a[key], b[key], differ)
 	}
+}
+
+// alikeLists are two lists of mappings, one as long as the other.
+func alikeLists(before, now any) (items, others []any, isAlike bool) {
+	items, isList := before.([]any)
+	others, isOther := now.([]any)
+	isNoMapping := func(item any) bool {
+		_, isMapping := item.(map[string]any)
+		return !isMapping
+	}
+	return items, others, isList && isOther && len(items) == len(others) && !slices.ContainsFunc(slices.Concat(items, others), isNoMapping)
 }
 
 // membersOf are the values of a mapping, or the items of a list by their names; nil for
@@ -181,6 +201,30 @@ func (r *Repository) settings() *document.Document {
 		return nil
 	}
 	return docs[0]
+}
+
+// policyDocuments are the documents of the folder of policies, by kind, namespace and name.
+func (r *Repository) policyDocuments() map[string]any {
+	all := map[string]any{}
+	_ = fs.WalkDir(r.Tree, r.layout.policies, func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || !IsYAML(name) {
+			return nil // what cannot be read is a problem of the snapshot
+		}
+		content, err := r.Tree.ReadFile(name)
+		if err != nil {
+			return nil
+		}
+		docs, _ := document.ReadDialect(name, content, document.Kubectl)
+		for _, doc := range docs {
+			value := plainNode(doc, doc.Node)
+			root, _ := value.(map[string]any)
+			metadata, _ := root["metadata"].(map[string]any)
+			namespace, _ := metadata["namespace"].(string)
+			all[doc.Kind+" "+document.Shorten(path.Join(namespace, doc.Name))] = value
+		}
+		return nil
+	})
+	return all
 }
 
 // rolloutDocument is that of a Rollout; nil where there is none.

@@ -184,6 +184,7 @@ func (c *checked) printProtections(w io.Writer, verbose bool) error {
 	if err != nil {
 		return err
 	}
+	noteUncounted(w, c.Snapshot, unit)
 	fmt.Fprintf(w, "swell: %s is protected by\n", unit)
 	return writeProtections(w, protections)
 }

@@ -15,13 +15,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/aymanbagabas/go-udiff"
 	"github.com/spf13/cobra"
 	"golang.org/x/tools/txtar"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/diff"
 )
 
 func kindTestCommand(in *invocation) *cobra.Command {
@@ -307,7 +307,7 @@ func differences(want, got map[string]string) string {
 		case !isThere:
 			fmt.Fprintf(&b, "%s: missing\n", name)
 		}
-		b.WriteString(udiff.Unified(name+" as expected", name+" as rendered", wanted, result))
+		b.WriteString(diff.Unified(name+" as expected", name+" as rendered", wanted, result))
 	}
 	if len(want) == 0 {
 		b.WriteString("the archive expects nothing: swell kind test --update writes what is rendered\n")

@@ -148,16 +148,13 @@ func content(o *object.Object) map[string]any {
 		return nil
 	}
 	fields := map[string]any{}
-	redactor := o.Redactor()
+	redactor, credentials := o.Redactor(), object.Credentials(o)
 	for _, m := range members(o.JSON) {
 		value := decode(m.value)
 		if config.MaySecret(o.ID.Kind) && hidden(m.key, nil, value) {
 			value = mask(value, "(value)")
 		}
-		if !redactor.Empty() {
-			value = redactor.RedactField(m.key, value)
-		}
-		fields[m.key] = value
+		fields[m.key] = credentials.RedactField(m.key, redactor.RedactField(m.key, value))
 	}
 	return fields
 }

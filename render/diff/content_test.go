@@ -193,8 +193,10 @@ func TestRisks(t *testing.T) {
 		"added":           {none, privileged, "container main is privileged"},
 		"taken away":      {privileged, none, ""},
 		"capabilities":    {"", pod("", `,"securityContext":{"capabilities":{"add":["A"]}}`), "container main has the capabilities A"},
+		"two of these":    {"", pod("", `,"securityContext":{"capabilities":{"add":["A","B"]}}`), "container main has the capabilities A, B"},
 		"capability less": {"", pod("", `,"securityContext":{"capabilities":{"drop":["ALL"]}}`), ""},
 		"host network":    {"", pod(`"hostNetwork":true,`, ""), "its pods have hostNetwork of the node"},
+		"host port":       {"", pod("", `,"ports":[{"containerPort":80,"hostPort":22}]`), "container main has the port 22 of the node"},
 		"host path":       {"", pod(`"volumes":[{"hostPath":{"path":"/run"},"name":"v"}],`, ""), "its pods have /run of the node"},
 		"kind of others":  {"", pool, "container c is privileged"},
 		"to zero":         {none, edited(`"replicas":2`, `"replicas":0`), "it goes to 0 replicas"},
@@ -208,6 +210,7 @@ func TestRisks(t *testing.T) {
 		"public":          {service(`"type":"ClusterIP"`), service(`"type":"NodePort"`), reached + "NodePort"},
 		"private":         {"", service(`"ports":[{"port":80}]`), ""},
 		"addresses":       {"", service(`"externalIPs":["192.0.2.1"]`), takes + "192.0.2.1"},
+		"two addresses":   {"", service(`"externalIPs":["192.0.2.1","192.0.2.2"]`), takes + "192.0.2.1, 192.0.2.2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := map[string]*object.Bundle{}
@@ -224,6 +227,28 @@ func TestRisks(t *testing.T) {
 				t.Errorf("got %q, want %q\n%s", got, test.want, first)
 			}
 		})
+	}
+}
+
+// TestHunks: each hunk but the first was said to begin too early in the second text, by the equal lines between
+// changes of the hunks before.
+func TestHunks(t *testing.T) {
+	text := func(changed string) string {
+		var b strings.Builder
+		for i := range 30 {
+			fmt.Fprintf(&b, "line %d%s\n", i, map[int]string{1: changed, 3: changed, 14: strings.ReplaceAll(changed, "new", "new\nmore"), 25: changed}[i])
+		}
+		return b.String()
+	}
+	var heads []string
+	for line := range strings.Lines(Unified("a", "b", text(""), text(" new"))) {
+		if strings.HasPrefix(line, "@@") {
+			heads = append(heads, strings.TrimSpace(line))
+		}
+	}
+	want := []string{"@@ -1,7 +1,7 @@", "@@ -12,7 +12,8 @@", "@@ -23,7 +24,7 @@"}
+	if !slices.Equal(heads, want) {
+		t.Errorf("got %q, want %q", heads, want)
 	}
 }
 

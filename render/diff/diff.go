@@ -594,8 +594,8 @@ func Fields(old, obj *object.Object) []Field {
 		fields = append(fields, Field{Path: path, From: from, To: to})
 	}}
 	c.compare("", old.JSON, obj.JSON)
-	redactor := old.Redactor(obj)
-	if redactor.Empty() {
+	redactor, credentials := old.Redactor(obj), object.Credentials(old, obj)
+	if redactor.Empty() && credentials.Empty() {
 		return fields
 	}
 	for i, f := range fields {
@@ -607,6 +607,7 @@ func Fields(old, obj *object.Object) []Field {
 		} else if is && !was && to != nil {
 			to = document.Redacted
 		}
+		from, to = credentials.RedactField(field, from), credentials.RedactField(field, to)
 		fields[i] = Field{Path: redactor.Redact(f.Path), From: from, To: to}
 	}
 	return fields

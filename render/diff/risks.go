@@ -29,7 +29,7 @@ type Risk struct {
 // riskWords stand in the canonical JSON of every object with a risk, but for those of some kinds, and
 // for images.
 var riskWords = []string{
-	`"hostNetwork":true`, `"hostPID":true`, `"hostIPC":true`, `"hostPath"`, `"privileged":true`, `"capabilities"`, `"replicas":0`,
+	`"hostNetwork":true`, `"hostPID":true`, `"hostIPC":true`, `"hostPath"`, `"hostPort"`, `"privileged":true`, `"capabilities"`, `"replicas":0`,
 }
 
 // mayBeRisky is quick, and true for each object with a risk.
@@ -148,7 +148,12 @@ func (w *riskWalk) container(c map[string]any) {
 		w.add("container %s is privileged", name)
 	}
 	if added, _ := mapping(security, "capabilities")["add"].([]any); len(added) > 0 {
-		w.add("container %s has the capabilities %s", name, document.Printable(strings.Trim(fmt.Sprint(added...), "[]")))
+		w.add("container %s has the capabilities %s", name, textsOf(added))
+	}
+	for _, port := range mappings(c["ports"]) {
+		if number, _ := port["hostPort"].(json.Number); number != "" && number != "0" {
+			w.add("container %s has the port %s of the node", name, number)
+		}
 	}
 	image, _ := c["image"].(string)
 	if registry := registryOf(image); registry != "" && w.knows != nil && !w.knows(registry) {
@@ -214,8 +219,17 @@ func (w *riskWalk) service(root map[string]any) {
 		w.add("it is reached from outside the cluster: type %s", kind)
 	}
 	if list, _ := spec["externalIPs"].([]any); len(list) > 0 {
-		w.add("it takes traffic to addresses of others: externalIPs %s", document.Printable(strings.Trim(fmt.Sprint(list...), "[]")))
+		w.add("it takes traffic to addresses of others: externalIPs %s", textsOf(list))
 	}
+}
+
+// textsOf are the items of a list in a line.
+func textsOf(list []any) string {
+	texts := make([]string, len(list))
+	for i, item := range list {
+		texts[i] = document.Printable(fmt.Sprint(item))
+	}
+	return strings.Join(texts, ", ")
 }
 
 // mapping is a mapping below another one; nil where there is none.

@@ -10,8 +10,6 @@ import (
 	"math"
 	"strings"
 
-	"github.com/aymanbagabas/go-udiff"
-
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
 )
@@ -229,7 +227,11 @@ func (f Field) write(b *strings.Builder) {
 	from, to := valueText(f.From), valueText(f.To)
 	if strings.Contains(from, "\n") || strings.Contains(to, "\n") {
 		fmt.Fprintf(b, "      %s:\n", document.Printable(f.Path))
-		for i, line := range strings.Split(strings.TrimSuffix(udiff.Unified("", "", from, to), "\n"), "\n") {
+		if from == to {
+			b.WriteString("        what differs may be a secret\n")
+			return
+		}
+		for i, line := range strings.Split(strings.TrimSuffix(Unified("", "", from, to), "\n"), "\n") {
 			if i < 2 && (strings.HasPrefix(line, "---") || strings.HasPrefix(line, "+++")) {
 				continue // names of files, there are none
 			}

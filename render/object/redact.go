@@ -39,3 +39,19 @@ func (o *Object) Redactor(others ...*Object) *config.Redactor {
 	}
 	return &r
 }
+
+// Credentials hides passwords in URLs and private keys that the objects have in any field, as
+// [config.Redactor.AddTexts] finds them. Most objects have none, and are not decoded.
+func Credentials(objects ...*Object) *config.Redactor {
+	var r config.Redactor
+	for _, o := range objects {
+		if !bytes.Contains(o.JSON, []byte("://")) && !bytes.Contains(o.JSON, []byte("PRIVATE KEY")) {
+			continue
+		}
+		var value any
+		if json.Unmarshal(o.JSON, &value) == nil {
+			r.AddTexts(value)
+		}
+	}
+	return &r
+}
