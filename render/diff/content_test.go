@@ -122,12 +122,12 @@ func TestContentHidesCopies(t *testing.T) {
 		`"kubectl.kubernetes.io/last-applied-configuration":"abc"},"name":"db","namespace":"shop"}}`
 	got := textOfUnit(t, Outlook{}, nil, map[string]*object.Bundle{"a": bundle(hard)})
 	const want = `    + data:
-    +   p: "(value)"
+    +   p: (value)
     + metadata:
     +   annotations:
-    +     a: "(secret)"
+    +     a: (secret)
     +     d: plain
-    +     kubectl.kubernetes.io/last-applied-configuration: "(secret)"
+    +     kubectl.kubernetes.io/last-applied-configuration: (secret)
 `
 	if !strings.HasSuffix(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
