@@ -344,9 +344,9 @@ func sameSchema(c *Checker, base, head Tree) bool {
 	if c.Schema == "" {
 		return true
 	}
-	was, lost := base.Hash(c.Schema)
-	is, missing := head.Hash(c.Schema)
-	return was == is && (lost == nil) == (missing == nil)
+	before, lost := base.Hash(c.Schema)
+	after, missing := head.Hash(c.Schema)
+	return before == after && (lost == nil) == (missing == nil)
 }
 
 func sameAllowed(a, b AllowedChange) bool {

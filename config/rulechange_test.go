@@ -33,8 +33,10 @@ func TestRuleChanges(t *testing.T) {
 		"fleet/mask.yaml": fleet("Mask", "night", "reason: broken, where: {units: [services/a]}"),
 		"fleet/window.yaml": fleet("Window", "friday",
 			`action: deny, schedule: "0 0 * * 5", duration: 24h, where: {targets: [dev-1], units: [services/z]}`),
-		"fleet/checker.yaml": fleet("Checker", "json", "program: jsonschema, schema: schema.json, from: [{kind: ConfigMap, key: a, optional: true}]"),
-		"policies/p.yaml": "apiVersion: x/v1\nkind: Policy\nmetadata: {name: replicas}\nspec: {validations: [{expression: replicas < 20, message: few}]}\n---\n" +
+		"fleet/checker.yaml": fleet("Checker", "json",
+			"program: jsonschema, schema: schema.json, from: [{kind: ConfigMap, key: a, optional: true}]"),
+		"policies/p.yaml": "apiVersion: x/v1\nkind: Policy\nmetadata: {name: replicas}\nspec: {validations: [{expression: replicas < " +
+			"20, message: few}]}\n---\n" +
 			"apiVersion: x/v1\nkind: PolicyBinding\nmetadata: {name: replicas}\nspec: {policyName: replicas, validationActions: [Deny]}\n",
 		"schema.json": "{}",
 		"CODEOWNERS":  "* @yam\n/services/z/ @zed\n",
@@ -88,13 +90,17 @@ func TestRuleChanges(t *testing.T) {
 			[]string{"CODEOWNERS: /services/none/: not set -> @zed; /services/z/: @zed -> @yam; it is about 1 unit: services/z"}},
 		{"which line counts", map[string]string{"CODEOWNERS": "/services/z/ @zed\n* @yam\n"},
 			[]string{"CODEOWNERS; it is about 1 unit: services/z"}},
-		{"no Tenant asks who owns", map[string]string{"fleet/tenants.yaml": strings.Replace(before["fleet/tenants.yaml"], `, owners: ["@yam"]`, "", 1)},
+		{"no Tenant asks who owns", map[string]string{"fleet/tenants.yaml": strings.Replace(before["fleet/tenants.yaml"],
+			`, owners: ["@yam"]`, "", 1)},
 			[]string{`Tenant yam: owners: ["@yam"] -> not set; it is about 4 units: services/a, services/b, services/c and 1 more`}},
-		{"a policy", map[string]string{"policies/p.yaml": strings.NewReplacer("< 20", "< 200", "Deny", "Audit").Replace(before["policies/p.yaml"])},
+		{"a policy", map[string]string{"policies/p.yaml": strings.NewReplacer("< 20", "< 200", "Deny",
+			"Audit").Replace(before["policies/p.yaml"])},
 			[]string{"policies: Policy replicas: spec.validations[0].expression: replicas < 20 -> replicas < 200; " +
 				`PolicyBinding replicas: spec.validationActions: ["Deny"] -> ["Audit"]`}},
-		{"a policy goes", map[string]string{"policies/p.yaml": ""}, []string{"policies: Policy replicas (removed); PolicyBinding replicas (removed)"}},
-		{"a policy in another file", map[string]string{"policies/p.yaml": "", "policies/q.yaml": before["policies/p.yaml"]}, []string{"policies"}},
+		{"a policy goes", map[string]string{"policies/p.yaml": ""},
+			[]string{"policies: Policy replicas (removed); PolicyBinding replicas (removed)"}},
+		{"a policy in another file", map[string]string{"policies/p.yaml": "", "policies/q.yaml": before["policies/p.yaml"]},
+			[]string{"policies"}},
 		{"a schema", map[string]string{"schema.json": `{"type": "object"}`},
 			[]string{"Checker json: the file of its schema has changed"}},
 	} {
@@ -108,7 +114,8 @@ func TestRuleChanges(t *testing.T) {
 	}
 	files := maps.Clone(before)
 	files["fleet/broken.yaml"] = fleet("Mask", "broken", "wheree: {}")
-	if got := config.RuleLines(config.RuleChanges(base, config.Load(treeOf(waves, files), nil))); strings.Contains(strings.Join(got, "\n"), "CODEOWNERS") {
+	if got := config.RuleLines(config.RuleChanges(base, config.Load(treeOf(waves, files), nil))); strings.Contains(strings.Join(got,
+		"\n"), "CODEOWNERS") {
 		t.Errorf("a fleet with a problem: CODEOWNERS did not change, got %q", got)
 	}
 }

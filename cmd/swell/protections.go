@@ -43,7 +43,8 @@ func (p *repoFlags) explainUnit(cmd *cobra.Command, output, unit string) error {
 		}
 		if len(below) > 0 {
 			slices.Sort(below)
-			return fmt.Errorf("unit %q: it is a folder of %s, want one of %s", unit, document.Count(len(below), "unit"), document.Some(below, 5))
+			return fmt.Errorf("unit %q: it is a folder of %s, want one of %s", unit, document.Count(len(below), "unit"),
+				document.Some(below, 5))
 		}
 		return fmt.Errorf("unit %q: no such unit%s", unit, didYouMean(string(path), known))
 	}
@@ -61,7 +62,8 @@ func (p *repoFlags) explainUnit(cmd *cobra.Command, output, unit string) error {
 // noteUncounted says of a unit with a problem that what judges its objects is not in its protections.
 func noteUncounted(w io.Writer, s *render.Snapshot, path config.UnitPath) {
 	if len(s.Units.Get(path).Problems) > 0 {
-		fmt.Fprintf(w, "swell: note: %s has a problem: its objects are not counted, and the policies and Checkers that judge them are missing\n", path)
+		fmt.Fprintf(w, "swell: note: %s has a problem: its objects are not counted, and the policies and Checkers that judge them are "+
+			"missing\n", path)
 	}
 }
 

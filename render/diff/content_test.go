@@ -187,13 +187,14 @@ func TestRisks(t *testing.T) {
 	const takes = "it takes traffic to addresses of others: externalIPs "
 	const elsewhere = "container main has an image of %s, of which there was none before"
 	for name, test := range map[string]struct{ before, after, want string }{
-		"nothing":         {"", none, ""},
-		"privileged":      {"", privileged, "container main is privileged"},
-		"as before":       {privileged, strings.Replace(privileged, "cart:1", "cart:2", 1), ""},
-		"added":           {none, privileged, "container main is privileged"},
-		"taken away":      {privileged, none, ""},
-		"capabilities":    {"", pod("", `,"securityContext":{"capabilities":{"add":["A"]}}`), "container main has the capabilities A"},
-		"two of these":    {"", pod("", `,"securityContext":{"capabilities":{"add":["A","B"]}}`), "container main has the capabilities A, B"},
+		"nothing":      {"", none, ""},
+		"privileged":   {"", privileged, "container main is privileged"},
+		"as before":    {privileged, strings.Replace(privileged, "cart:1", "cart:2", 1), ""},
+		"added":        {none, privileged, "container main is privileged"},
+		"taken away":   {privileged, none, ""},
+		"capabilities": {"", pod("", `,"securityContext":{"capabilities":{"add":["A"]}}`), "container main has the capabilities A"},
+		"two of these": {"", pod("", `,"securityContext":{"capabilities":{"add":["A","B"]}}`),
+			"container main has the capabilities A, B"},
 		"capability less": {"", pod("", `,"securityContext":{"capabilities":{"drop":["ALL"]}}`), ""},
 		"host network":    {"", pod(`"hostNetwork":true,`, ""), "its pods have hostNetwork of the node"},
 		"host port":       {"", pod("", `,"ports":[{"containerPort":80,"hostPort":22}]`), "container main has the port 22 of the node"},
@@ -236,7 +237,8 @@ func TestHunks(t *testing.T) {
 	text := func(changed string) string {
 		var b strings.Builder
 		for i := range 30 {
-			fmt.Fprintf(&b, "line %d%s\n", i, map[int]string{1: changed, 3: changed, 14: strings.ReplaceAll(changed, "new", "new\nmore"), 25: changed}[i])
+			fmt.Fprintf(&b, "line %d%s\n", i, map[int]string{1: changed, 3: changed, 14: strings.ReplaceAll(changed, "new",
+				"new\nmore"), 25: changed}[i])
 		}
 		return b.String()
 	}

@@ -190,17 +190,17 @@ func TestSecretAnnotations(t *testing.T) {
 // TestCredentials: a password in a URL, a value of its query and a private key were shown where a field of any
 // object had them. Where nothing else differs, the difference says so.
 func TestCredentials(t *testing.T) {
-	of := func(password, note string) *render.Snapshot {
+	rendered := func(password, note string) *render.Snapshot {
 		return snapshot(t, map[string]string{"c": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: ns}\ndata:\n" +
 			"  note: " + note + "\n  url: https://user:" + password + "@host/x?access_token=" + password + "b\n" +
 			"  key: |\n    first " + note + "\n    -----BEGIN PRIVATE KEY-----\n    " + password + "/cc\n    -----END PRIVATE KEY-----\n" +
 			"  tls: |\n    -----BEGIN PRIVATE KEY-----\n    " + password + "/dd\n    -----END PRIVATE KEY-----\n"})
 	}
-	plain := snapshot(t, map[string]string{"c": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: ns}\n"})
+	empty := snapshot(t, map[string]string{"c": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: ns}\n"})
 	for want, report := range map[string]*Report{
-		"what differs may be a secret": compare(t, of("hunter2Qx", "one"), of("hunter3Qx", "two")),
-		`"url":"https://user:(secret)`: compare(t, plain, of("hunter2Qx", "one")),
-		"+   note: one":                compare(t, snapshot(t, nil), of("hunter2Qx", "one")),
+		"what differs may be a secret": compare(t, rendered("hunter2Qx", "one"), rendered("hunter3Qx", "two")),
+		`"url":"https://user:(secret)`: compare(t, empty, rendered("hunter2Qx", "one")),
+		"+   note: one":                compare(t, snapshot(t, nil), rendered("hunter2Qx", "one")),
 	} {
 		var text strings.Builder
 		if err := report.Write(&text); err != nil {

@@ -29,7 +29,8 @@ type Risk struct {
 // riskWords stand in the canonical JSON of every object with a risk, but for those of some kinds, and
 // for images.
 var riskWords = []string{
-	`"hostNetwork":true`, `"hostPID":true`, `"hostIPC":true`, `"hostPath"`, `"hostPort"`, `"privileged":true`, `"capabilities"`, `"replicas":0`,
+	`"hostNetwork":true`, `"hostPID":true`, `"hostIPC":true`, `"hostPath"`, `"hostPort"`, `"privileged":true`, `"capabilities"`,
+	`"replicas":0`,
 }
 
 // mayBeRisky is quick, and true for each object with a risk.
