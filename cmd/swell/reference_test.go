@@ -128,7 +128,8 @@ func matchesPage() string {
 		"edits the document. Where another change takes away what it matched, it is a note of `swell check`, a line of the preview and a " +
 		"condition of `swell status`. `optional: true` in the document, or the annotation `swell.sh/optional` on a policy or its " +
 		"binding, " +
-		"says that it may come later.\n\nA gate for a Job that no unit of its Rollout has is a note of `swell check` alone, whatever the change edits: " +
+		"says that it may come later.\n\nA gate for a Job that no unit of its Rollout has is a note of `swell check` alone, " +
+		"whatever the change edits: " +
 		"it lets all through.\n\n| field | has to match |\n|---|---|\n")
 	for _, field := range config.ProtectiveFields() {
 		if matches := config.MatchesOf(field); matches != "" && matches != config.MatchesNothing {

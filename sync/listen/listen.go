@@ -132,6 +132,9 @@ func (l *listener) refuse(conn net.Conn, status int, why string) {
 	go func() {
 		defer func() { <-l.refusals }()
 		defer func() { _ = conn.Close() }() // nothing more is said
+		// A client of Go takes an answer that is there before it has asked for nobody's.
+		_ = conn.SetReadDeadline(time.Now().Add(refusalPatience / 2))
+		_, _ = conn.Read(make([]byte, 1))
 		_ = conn.SetDeadline(time.Now().Add(refusalPatience))
 		if _, err := conn.Write(refusal(status, why)); err != nil {
 			return

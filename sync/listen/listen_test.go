@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 )
 
 // connect opens a connection, and returns it with the answer.
@@ -87,4 +88,23 @@ func TestByAddress(t *testing.T) {
 			t.Errorf("%s: %s, %d", address, got, most)
 		}
 	}
+}
+
+// TestRefusedAfterItAsked: who is refused gets to ask before the answer comes. Go's client takes one that
+// is there earlier for nobody's, and says nothing of it.
+func TestRefusedAfterItAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ours, theirs := net.Pipe()
+		l := Bound(nil, Bounds{All: 1, Name: "test"}).(*listener)
+		l.refuse(ours, http.StatusTooManyRequests, "too many")
+		if _, err := io.WriteString(theirs, "G"); err != nil {
+			t.Fatalf("nobody reads what is asked: %v", err)
+		}
+		answer, err := http.ReadResponse(bufio.NewReader(theirs), nil)
+		if err != nil || answer.StatusCode != http.StatusTooManyRequests {
+			t.Errorf("got %v, %v", answer, err)
+		}
+		_ = theirs.Close()
+		synctest.Wait()
+	})
 }
