@@ -71,7 +71,8 @@ func keptFile(cache string, e *entry, key string) string {
 // that have none, the keys, and the CPU time of finding them. Without a key, a binary is built: what
 // is wrong with its package is said then.
 func (b *batch) takeKept(ctx context.Context, cache, dir string) (rest []*entry, keys map[*entry]string, cost time.Duration) {
-	args := []string{"-export", "-deps", "-test", "-f", listing}
+	// Without a stamp of the commit, as test binaries have none.
+	args := []string{"-buildvcs=false", "-export", "-deps", "-test", "-f", listing}
 	for _, e := range b.entries {
 		args = append(args, b.argument(e))
 	}
