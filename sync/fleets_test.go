@@ -319,15 +319,7 @@ func (f *fleets) answer() (text string) {
 }
 
 func (f *fleets) uidOf(m *machine) string {
-	r, err := http.NewRequest(http.MethodGet, "http://simulator.invalid/api/v1/namespaces/kube-system", http.NoBody)
-	f.must(err)
-	r.Header.Set("Accept", "application/json")
-	answer, err := m.RoundTrip(r)
-	f.must(err)
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	f.must(err)
-	_, after, _ := strings.Cut(string(text), `"uid":"`)
+	_, after, _ := strings.Cut(f.read(m, "/api/v1/namespaces/kube-system"), `"uid":"`)
 	uid, _, _ := strings.Cut(after, `"`)
 	return uid
 }
@@ -413,9 +405,9 @@ func (f *fleets) missing() string {
 	return ""
 }
 
-// dataOf is the image that a ConfigMap names; empty when it is not there.
-func (f *fleets) dataOf(m *machine, cell, name string) string {
-	r, err := http.NewRequest(http.MethodGet, "http://simulator.invalid/api/v1/namespaces/fleets-"+cell+"/configmaps/"+name, http.NoBody)
+// read is the JSON at a path of a machine, whatever the daemon can reach.
+func (f *fleets) read(m *machine, path string) string {
+	r, err := http.NewRequest(http.MethodGet, "http://simulator.invalid"+path, http.NoBody)
 	f.must(err)
 	r.Header.Set("Accept", "application/json")
 	answer, err := m.RoundTrip(r)
@@ -423,7 +415,12 @@ func (f *fleets) dataOf(m *machine, cell, name string) string {
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
 	f.must(err)
-	_, after, _ := strings.Cut(string(text), `"data":{"image":"`)
+	return string(text)
+}
+
+// dataOf is the image that a ConfigMap names; empty when it is not there.
+func (f *fleets) dataOf(m *machine, cell, name string) string {
+	_, after, _ := strings.Cut(f.read(m, "/api/v1/namespaces/fleets-"+cell+"/configmaps/"+name), `"data":{"image":"`)
 	image, _, _ := strings.Cut(after, `"`)
 	return image
 }

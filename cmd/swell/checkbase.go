@@ -7,14 +7,12 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/diff"
 	"github.com/swell-sh/swell/render/impact"
-	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync"
 )
 
@@ -67,8 +65,8 @@ func refusals(base, head *render.Snapshot, compiler *render.Compiler) (problems 
 			return nil, err
 		}
 		position := document.Position{File: string(c.Unit)}
-		if j := slices.IndexFunc(bundle.Objects, func(o *object.Object) bool { return o.ID == c.IDs[0] }); j >= 0 {
-			position = bundle.Objects[j].Spec
+		if o := bundle.Find(c.IDs[0]); o != nil {
+			position = o.Spec
 		}
 		problems = append(problems, document.Problem{Position: position, Unit: string(c.Unit), Code: document.CodeObject,
 			Message: fmt.Sprintf("%s on %s: %s", c.Object, diff.Targets(c.Targets, maxTargets), c.Reason)})

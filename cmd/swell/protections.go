@@ -33,10 +33,8 @@ func (p *repoFlags) explainUnit(cmd *cobra.Command, output, unit string) error {
 	}
 	path := config.CleanUnitPath(unit)
 	if s.Units.Get(path) == nil {
-		var known []config.UnitPath
 		var below []string
 		for other := range s.Units.All() {
-			known = append(known, other)
 			if config.Within(string(other), string(path)) {
 				below = append(below, string(other))
 			}
@@ -46,7 +44,7 @@ func (p *repoFlags) explainUnit(cmd *cobra.Command, output, unit string) error {
 			return fmt.Errorf("unit %q: it is a folder of %s, want one of %s", unit, document.Count(len(below), "unit"),
 				document.Some(below, 5))
 		}
-		return fmt.Errorf("unit %q: no such unit%s", unit, didYouMean(string(path), known))
+		return fmt.Errorf("unit %q: no such unit%s", unit, didYouMean(string(path), pathsOf(s)))
 	}
 	found, err := s.Protections(path)
 	if err != nil {

@@ -128,11 +128,7 @@ func pick(s *render.Snapshot, unit, target string) ([]*render.Unit, error) {
 	}
 	switch {
 	case len(units) == 0 && unit != "":
-		var paths []config.UnitPath
-		for path := range s.Units.All() {
-			paths = append(paths, path)
-		}
-		return nil, fmt.Errorf("--unit %q: no such unit%s", unit, didYouMean(unit, paths))
+		return nil, fmt.Errorf("--unit %q: no such unit%s", unit, didYouMean(unit, pathsOf(s)))
 	case targets == 0 && target != "":
 		return nil, noTarget(s.Repository, target)
 	}
@@ -170,6 +166,14 @@ func writeUnit(w io.Writer, s *render.Snapshot, unit *render.Unit, target string
 		}
 	}
 	return nil
+}
+
+// pathsOf are the units of a snapshot.
+func pathsOf(s *render.Snapshot) (paths []config.UnitPath) {
+	for path := range s.Units.All() {
+		paths = append(paths, path)
+	}
+	return paths
 }
 
 func didYouMean(got string, units []config.UnitPath) string {

@@ -77,7 +77,10 @@ func (b *batch) takeKept(ctx context.Context, cache, dir string) (rest []*entry,
 		args = append(args, b.argument(e))
 	}
 	cmd := b.command(ctx, "list", args...)
-	listed, _ := cmd.Output()
+	listed, err := cmd.Output()
+	if err != nil {
+		listed = nil // with a part of the build IDs, keys would tell too little
+	}
 	byFolder := parseKeys(string(listed))
 	keys = map[*entry]string{}
 	for _, e := range b.entries {
