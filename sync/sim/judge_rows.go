@@ -175,21 +175,23 @@ const space = "services/space"
 
 // awaited are the units that others wait for, which are let through in any case: the one
 // with all namespaces, the one that gates wait for, with the kinds of its objects, what became of
-// a unit that leaves, and, where a namespace leaves, those that have to leave it first.
+// a unit that leaves, and, where a foundation leaves, those that have to leave it first.
 func (s *shape) awaited(rows map[string]*row) map[string]bool {
-	units := map[string]bool{space: true}
+	units, foundations := map[string]bool{space: true}, []string{space, "services/crd"}
 	if s.hasAfter() {
 		units["services/"+first], units["services/crd"] = true, true
+		foundations = append(foundations, "services/"+first)
 	}
 	for _, r := range rows {
 		for name, t := range r.Targets {
 			if t.Successor != "" && t.Wanted == "" {
 				units[t.Successor] = true
 			}
-			if leaves(rows[space], name) {
-				for path, other := range rows {
-					units[path] = units[path] || leaves(other, name)
-				}
+			if !slices.ContainsFunc(foundations, func(path string) bool { return leaves(rows[path], name) }) {
+				continue
+			}
+			for path, other := range rows {
+				units[path] = units[path] || leaves(other, name)
 			}
 		}
 	}
