@@ -129,6 +129,7 @@ type forecast struct {
 	withheld map[config.UnitPath]string
 	look     *rollout.Look
 	comes    []config.UnitPath
+	leaving  map[config.UnitPath][]config.Place // that units come to leave
 }
 
 // foreseeFor is how long a forecast may take; what is beyond is left out.
@@ -144,6 +145,7 @@ func (f *forecast) run(goOn func() bool) {
 	}
 	f.look = f.state.Look(w.Bounds, w.Standing, f.now)
 	silent := map[object.UnitTarget]bool{}
+	f.leaving = map[config.UnitPath][]config.Place{}
 	for _, path := range f.state.Paths(w) {
 		if f.state.Comes(path, w) {
 			f.comes = append(f.comes, path)
@@ -151,6 +153,9 @@ func (f *forecast) run(goOn func() bool) {
 		if u := f.state.Units[path]; u != nil {
 			for name, t := range u.Targets {
 				silent[object.UnitTarget{Unit: path, Target: name}] = t.Trouble == rollout.TroubleUnreachable
+				if w.FateOf(u, name) == rollout.Cleaned {
+					f.leaving[path] = append(f.leaving[path], u.Place(name))
+				}
 			}
 		}
 	}
@@ -298,25 +303,21 @@ func gateText(g *config.Gate) string {
 	return ""
 }
 
-// hold adds what keeps the targets of a unit from being written now.
+// hold adds what keeps the targets of a unit from being written now, and from being cleaned.
 func (f *forecast) hold(u *UnitForecast, spec *config.Rollout) {
 	for _, at := range f.wanted.Places(u.Unit) {
 		is := f.state.Units[u.Unit]
 		if is == nil || is.Targets[at.Target] == nil || at.Wave == "" {
 			continue
 		}
-		h := f.look.HoldOn(at, false)
-		i := slices.IndexFunc(u.Waves, func(w WaveForecast) bool { return w.Wave == at.Wave && !w.Cleans })
+		i := u.wave(at.Wave, false)
 		written := i >= 0 && slices.Contains(u.Waves[i].Targets, at.Target)
-		missing := !is.Targets[at.Target].Holds(f.wanted.Units[u.Unit].Targets[at.Target].Digest)
-		if h.Kind == "" || !written && !missing {
-			continue
+		if written || !is.Targets[at.Target].Holds(f.wanted.Units[u.Unit].Targets[at.Target].Digest) {
+			u.hold(at, false, f.look.HoldOn(at, false))
 		}
-		if i < 0 {
-			u.Waves = append(u.Waves, WaveForecast{Wave: at.Wave})
-			i = len(u.Waves) - 1
-		}
-		u.Waves[i].Holds = rollout.AddHold(u.Waves[i].Holds, h, at.Target)
+	}
+	for _, at := range f.leaving[u.Unit] {
+		u.hold(at, true, f.look.HoldOn(at, false))
 	}
 	number := func(w WaveForecast) int {
 		n := slices.IndexFunc(spec.Waves, func(is config.Wave) bool { return is.Name == w.Wave })
@@ -326,4 +327,22 @@ func (f *forecast) hold(u *UnitForecast, spec *config.Rollout) {
 		return n
 	}
 	slices.SortStableFunc(u.Waves, func(a, b WaveForecast) int { return number(a) - number(b) })
+}
+
+// hold adds what keeps a target from being written, or cleaned.
+func (u *UnitForecast) hold(at config.Place, cleans bool, h rollout.Hold) {
+	if h.Kind == "" {
+		return
+	}
+	i := u.wave(at.Wave, cleans)
+	if i < 0 {
+		u.Waves = append(u.Waves, WaveForecast{Wave: at.Wave, Cleans: cleans})
+		i = len(u.Waves) - 1
+	}
+	u.Waves[i].Holds = rollout.AddHold(u.Waves[i].Holds, h, at.Target)
+}
+
+// wave is the place of a wave among those of the unit; -1 where it is none of them.
+func (u *UnitForecast) wave(name string, cleans bool) int {
+	return slices.IndexFunc(u.Waves, func(w WaveForecast) bool { return w.Wave == name && w.Cleans == cleans })
 }

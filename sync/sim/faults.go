@@ -138,6 +138,7 @@ func (w *world) letOne(c *call) string {
 	}
 	if at.slow && c.writes() && c.due.IsZero() {
 		c.hole, c.due = true, time.Now().Add(webhookTime)
+		w.judge.delayed(c)
 		return "a slow webhook has it"
 	}
 	return w.give(c, nil, true, "")

@@ -45,6 +45,7 @@ type call struct {
 	name    string        // see key
 	since   time.Duration // when it came, since the world began
 	due     time.Time     // when a slow webhook lets it through
+	inOrder bool          // its wave had its turn when the webhook got it
 }
 
 // answer is what becomes of a call.

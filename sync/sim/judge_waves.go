@@ -6,6 +6,7 @@ package sim
 import (
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -206,24 +207,7 @@ func (j *judge) applies(c *call, at *cluster, k key) {
 	if !known {
 		j.objectf("write ahead", "%s: %s of %s is in no inventory", c.key(), k, path)
 	}
-	var why string
-	offered, inOrder := false, false
-	for _, commit := range j.world.git.order {
-		u := commit.unit(path)
-		if !commit.fetched || u == nil || !j.goodIn(commit, u) {
-			continue
-		}
-		for _, t := range j.world.targets(u) {
-			objects := u.objects(t)
-			if t.cluster != c.cluster || objects[k] != mark {
-				continue
-			}
-			offered = true
-			if why = j.early(u, t, c.process); why == "" {
-				inOrder = true
-			}
-		}
-	}
+	offered, why := j.order(c, path, k, mark)
 	if !offered && j.offeredBefore(renamedFrom(path), c.cluster, k, mark) {
 		return // a unit that was renamed is put back to what it had under its old name
 	}
@@ -249,7 +233,7 @@ func (j *judge) applies(c *call, at *cluster, k key) {
 			}
 		}
 	}
-	if !inOrder && !j.goesBack(c.process, path) && !j.wasThere(path, c.cluster, k, mark, there) {
+	if why != "" && !c.inOrder && !j.goesBack(c.process, path) && !j.wasThere(path, c.cluster, k, mark, there) {
 		j.objectf("waves", "%s: %s of %s is written with %s while %s\n%s", c.key(), k, path, mark, why, j.spans(path))
 	}
 	if j.objection == nil {
@@ -270,6 +254,36 @@ func (j *judge) wasThere(path, cluster string, k key, mark string, existing bool
 		}
 	}
 	return false
+}
+
+// order says whether a good commit has an object as it is written, and which earlier wave is not
+// over by any that does.
+func (j *judge) order(c *call, path string, k key, mark string) (offered bool, why string) {
+	for _, commit := range j.world.git.order {
+		u := commit.unit(path)
+		if !commit.fetched || u == nil || !j.goodIn(commit, u) {
+			continue
+		}
+		for _, t := range j.world.targets(u) {
+			if t.cluster != c.cluster || u.objects(t)[k] != mark {
+				continue
+			}
+			offered = true
+			if why = j.early(u, t, c.process); why == "" {
+				return true, ""
+			}
+		}
+	}
+	return offered, why
+}
+
+// delayed notes of a write that a webhook keeps whether it came in its wave's turn: it is
+// carried out later, whatever became of its release.
+func (j *judge) delayed(c *call) {
+	if b := bodyOf(c); c.method == http.MethodPatch && b.unit() != "" {
+		offered, why := j.order(c, b.unit(), keyOf(c.path), b.mark())
+		c.inOrder = offered && why == ""
+	}
 }
 
 // early says which earlier wave is not over before a target gets its bundle; empty when all are.
