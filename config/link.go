@@ -27,10 +27,11 @@ type LinkTree interface {
 	Links(folder string) ([]string, error)
 }
 
-// MaxLinks is how many symbolic links may stand in a folder and below it.
+// MaxLinks is how many symbolic links may stand in the folder of a unit. Of folders with more in
+// them and below it is not known where these lead.
 const MaxLinks = 10_000
 
-// ErrLinks is the error of a folder with more than [MaxLinks].
+// ErrLinks is the error of a folder with more than [MaxLinks] in it and below.
 var ErrLinks = document.Refusal(fmt.Sprintf("more than %d symbolic links in it", MaxLinks))
 
 // maxHops is how many links may lead from one to another.
@@ -174,9 +175,14 @@ func (f *followed) Hash(name string) (string, error) {
 	return covering, err
 }
 
-// covering is the hash of a folder, or of a file, that covers what links in it lead to.
+// covering is the hash of a folder, or of a file, that covers what links in it lead to. That of a
+// folder with more links than are followed covers the whole tree.
 func (f *followed) covering(name, hash string) (string, error) {
 	links, err := f.LinkTree.Links(name)
+	if errors.Is(err, ErrLinks) {
+		all, err := f.LinkTree.Hash(".")
+		return hash + " in " + all, ignoreOddNames(err)
+	}
 	if err != nil {
 		return "", err
 	}
@@ -198,6 +204,14 @@ func (f *followed) covering(name, hash string) (string, error) {
 		fmt.Fprintf(sum, "%q %q %s %v\n", link, to, found, err)
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// ignoreOddNames is an error, but for that of names, which a hash covers too.
+func ignoreOddNames(err error) error {
+	if document.IsOddName(err) {
+		return nil
+	}
+	return err
 }
 
 // ReadDir lists links as links, with what tells the addresses of folders.

@@ -4,8 +4,11 @@
 package config
 
 import (
+	"fmt"
 	"io/fs"
 	"maps"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -129,5 +132,57 @@ func TestLinksOfRules(t *testing.T) {
 		if unit.Path == "services/b" && !strings.Contains(unit.Defaults.Problems.String(), "services/b/swell.yaml: a symbolic link: want a plain file") {
 			t.Errorf("got %v", unit.Defaults.Problems)
 		}
+	}
+}
+
+// TestTooManyLinks: a folder with more links than are followed is a problem of its unit alone, and
+// units with few links each are none, however many there are together. The address of what is
+// above them changes with the whole tree.
+func TestTooManyLinks(t *testing.T) {
+	dir := t.TempDir()
+	files := linkedFiles("")
+	delete(files, "services/a/link.yaml")
+	if err := os.CopyFS(dir, files); err != nil {
+		t.Fatal(err)
+	}
+	link := func(n int, folder string) {
+		if err := os.MkdirAll(filepath.Join(dir, folder), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for i := range n {
+			if err := os.Symlink("../b/one.yaml", filepath.Join(dir, folder, fmt.Sprintf("l%d.txt", i))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link(MaxLinks+1, "services/c")
+	link(100, "services/few")
+	write("services/few/one.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: few, namespace: x}\n")
+	r := Load(Files(os.DirFS(dir)), nil)
+	if len(r.Problems) > 0 {
+		t.Fatal(r.Problems)
+	}
+	found := false
+	for unit := range r.Units() {
+		got, want := unit.Problems.String(), ""
+		if unit.Path == "services/c" {
+			want, found = "services/c: more than 10000 symbolic links in it", true
+		}
+		if want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("%s: got %.300q, want %q", unit.Path, got, want)
+		}
+	}
+	before, err := r.Tree.Hash("services")
+	if err != nil || !found {
+		t.Fatal(found, err)
+	}
+	write("shared/two.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other, namespace: x}\n")
+	if after, err := Load(Files(os.DirFS(dir)), nil).Tree.Hash("services"); err != nil || after == before {
+		t.Errorf("the address covers less than it may: %v", err)
 	}
 }

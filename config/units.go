@@ -376,6 +376,10 @@ func (f *folder) load(l *loader, unit *Unit, entries []fs.DirEntry, odd map[stri
 	if !inside.taken {
 		entries = slices.DeleteFunc(slices.Clone(entries), func(e fs.DirEntry) bool { return e.Name() != SettingsFile })
 	}
+	if n := countLinks(entries); n > MaxLinks {
+		entries = slices.DeleteFunc(slices.Clone(entries), func(e fs.DirEntry) bool { return e.Type() == fs.ModeSymlink })
+		unit.Problems = append(unit.Problems, document.FileProblem(f.path, &fs.PathError{Op: "links", Path: f.path, Err: ErrLinks}))
+	}
 	stands := inside.taken && len(unit.Problems) > 0 // without files: what cannot be read may have been the unit
 	sum := sha256.New()
 	var links []*Unit
@@ -438,6 +442,15 @@ func (f *folder) load(l *loader, unit *Unit, entries []fs.DirEntry, odd map[stri
 		f.unit, f.units = unit, append(f.units, unit)
 	}
 	return unit.Defaults, own
+}
+
+func countLinks(entries []fs.DirEntry) (n int) {
+	for _, e := range entries {
+		if e.Type() == fs.ModeSymlink {
+			n++
+		}
+	}
+	return n
 }
 
 // addJSON adds a file of JSON to a unit. It is read as YAML where it is an object of
