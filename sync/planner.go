@@ -44,7 +44,7 @@ type Planner struct {
 // Planner makes forecasts for what the daemon follows. resolve finds commits.
 func (d *Daemon) Planner(resolve func(rev string) (config.Commit, error)) *Planner {
 	return &Planner{Resolve: resolve, Commits: d.Source, Authors: d.Authors, Operators: d.Operators, Path: d.Path, Guard: d.guarded.limits, AllowEmpty: d.AllowEmpty,
-		Cache: d.Compiler.Cache, Version: d.Compiler.Version, Checkers: d.Compiler.Checkers, Charts: d.Compiler.Charts, Now: d.Now}
+		Cache: d.Compiler.Cache, Version: d.Compiler.Version, Checkers: d.Compiler.Checkers, Charts: d.monorepo.charts, Now: d.Now}
 }
 
 // ErrNoCommit means that there is no commit to make a forecast of.

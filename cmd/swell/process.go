@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"time"
 
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/sync"
@@ -29,9 +30,13 @@ type process struct {
 	watch configurationWatch
 	state *store.Store
 	pulse *pulse
-	// follows has daemons answer forges and preview pull requests: with --once they do not.
+	// follows has daemons answer forges and preview pull requests, and put off charts that take
+	// long: with --once they do not.
 	follows bool
 }
+
+// patience is how long a pass waits for a chart, and for the program of a Checker.
+const patience = 5 * time.Second
 
 // openProcess reads the configuration and opens the state.
 func openProcess(file configPath, empty bool, log *slog.Logger) (*process, error) {
@@ -156,10 +161,16 @@ func (p *process) open(ctx context.Context, is configuration) (*openDaemon, erro
 	}}
 	repo := is.Repository
 	runner := &checker.Runner{Programs: is.Checkers, Sandbox: is.Sandbox, Cache: kept}
+	charts := &helm.Renderer{Sandbox: is.Sandbox}
+	var ofCommits render.Charts = charts
+	judges := runner.Until(ctx)
+	if p.follows {
+		ofCommits, judges = &helm.Impatient{Renderer: charts, Patience: patience}, runner.Within(ctx, patience)
+	}
 	var beyond *outside
 	d.Daemon, err = sync.Open(sync.Options{Source: src, Path: repo.Path, Store: p.state, Clusters: is.Clusters,
 		KubeconfigDir: is.KubeconfigDir, Allow: is.Allow, Drift: is.Drift, Operators: is.API.Operators, Authors: src.Authors, Lease: is.Lease, Endpoints: is.Endpoints, Keys: &sops.Keys{Secrets: is.Secrets}, Guard: &is.Guard, AllowEmpty: p.empty, Poll: repo.Poll, Log: p.log,
-		Compiler: render.Compiler{Cache: kept, Version: buildID(), Checkers: runner.Until(ctx), Charts: &helm.Renderer{Sandbox: is.Sandbox}}, Observe: func(r sync.Record, state *rollout.State) {
+		Compiler: render.Compiler{Cache: kept, Version: buildID(), Checkers: judges, Charts: charts}, Charts: ofCommits, Observe: func(r sync.Record, state *rollout.State) {
 			p.pulse.beat(r, state)
 			beyond.observe(r, state)
 		}, Conditions: func() map[string]string {

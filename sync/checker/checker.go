@@ -12,17 +12,15 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/sync/semaphore"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/cache"
 	"github.com/swell-sh/swell/render/checker"
+	"github.com/swell-sh/swell/sync/aside"
 	"github.com/swell-sh/swell/sync/checker/sandbox"
 )
 
@@ -39,8 +37,7 @@ type Runner struct {
 	// Done is told of each program that has ended, from any goroutine. Nil is nobody.
 	Done func(Run)
 
-	once     sync.Once
-	slots    *semaphore.Weighted
+	work     aside.Work[cache.Key, checker.Verdict]
 	started  atomic.Int64
 	mu       sync.Mutex
 	programs map[string]*program // by name, as they were found
@@ -71,12 +68,19 @@ const format = "3"
 func (r *Runner) Count() int64 { return r.started.Load() }
 
 // Until has the programs end with ctx.
-func (r *Runner) Until(ctx context.Context) *Bound { return &Bound{r, ctx} }
+func (r *Runner) Until(ctx context.Context) *Bound { return r.Within(ctx, 0) }
+
+// Within has the programs end with ctx, and has nobody wait for one longer than the patience: such
+// a text is judged when its verdict is there.
+func (r *Runner) Within(ctx context.Context, patience time.Duration) *Bound {
+	return &Bound{r, ctx, patience}
+}
 
 // Bound is a [Runner] for the time of one command.
 type Bound struct {
-	runner *Runner
-	ctx    context.Context
+	runner   *Runner
+	ctx      context.Context
+	patience time.Duration // zero: as long as it takes
 }
 
 // Identity is the address of the program that a name runs.
@@ -96,9 +100,15 @@ func (b *Bound) Judge(request checker.Request) checker.Verdict {
 	if known, ok := r.known(key); ok {
 		return known
 	}
-	verdict := r.run(b.ctx, p, request)
-	if b.ctx.Err() == nil {
-		r.keep(key, request, verdict)
+	verdict, ok := r.work.Do(key, request.Program, b.patience, func() (checker.Verdict, time.Duration) {
+		verdict := r.run(b.ctx, p, request)
+		if b.ctx.Err() == nil {
+			r.keep(key, request, verdict)
+		}
+		return verdict, 0
+	})
+	if !ok {
+		return failed(fmt.Sprintf("takes longer than %s: it goes on aside, and the unit stays as it is until then", b.patience))
 	}
 	return verdict
 }
@@ -183,13 +193,11 @@ func (r *Runner) keep(key cache.Key, request checker.Request, verdict checker.Ve
 	}
 }
 
-// run runs the program once a core is free.
+// run runs the program.
 func (r *Runner) run(ctx context.Context, p *program, request checker.Request) checker.Verdict {
-	r.once.Do(func() { r.slots = semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0))) })
-	if err := r.slots.Acquire(ctx, 1); err != nil {
+	if ctx.Err() != nil {
 		return failed("interrupted")
 	}
-	defer r.slots.Release(1)
 	r.started.Add(1)
 	about := Run{Program: request.Program, File: request.File.Name}
 	names := p.recipe.names(request)

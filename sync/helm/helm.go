@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/helm"
+	"github.com/swell-sh/swell/sync/aside"
 	"github.com/swell-sh/swell/sync/checker/sandbox"
 	"github.com/swell-sh/swell/sync/helm/engine"
 )
@@ -33,8 +33,7 @@ type Renderer struct {
 	// Sandbox says whether charts may be rendered where a guard of the sandbox is missing.
 	Sandbox config.Sandbox
 
-	once  sync.Once
-	slots chan struct{} // one for each process that may be at work
+	work aside.Work[requestKey, helm.Answer]
 
 	mu   sync.Mutex
 	idle []*worker
@@ -54,14 +53,12 @@ type worker struct {
 	expiry *time.Timer
 }
 
-// Render renders a chart.
-func (r *Renderer) Render(request helm.Request) helm.Answer {
-	r.once.Do(func() { r.slots = make(chan struct{}, runtime.GOMAXPROCS(0)) })
-	r.slots <- struct{}{}
-	defer func() { <-r.slots }()
+// render has a process render a chart. tooLong says that it came to a limit, or was stopped for the
+// time that it took: it would be so again.
+func (r *Renderer) render(request helm.Request) (answer helm.Answer, tooLong bool) {
 	w, err := r.worker()
 	if err != nil {
-		return failed(fmt.Sprintf("cannot be rendered here: %v", err), true)
+		return failed(fmt.Sprintf("cannot be rendered here: %v", err), true), false
 	}
 	reply, err := w.ask(request, r.wait(), r.cpu())
 	if err != nil || reply.Last {
@@ -70,10 +67,14 @@ func (r *Renderer) Render(request helm.Request) helm.Answer {
 		r.rest(w)
 	}
 	if err != nil {
-		return explain(w.served.Stopped(), err)
+		stopped := w.served.Stopped()
+		return explain(stopped, err), isAboutTime(stopped)
 	}
-	return reply.Answer
+	return reply.Answer, reply.Last
 }
+
+// isAboutTime says that a process was stopped for the time that it took, and not for its memory.
+func isAboutTime(stopped string) bool { return stopped != "" && !strings.Contains(stopped, "memory") }
 
 func (r *Renderer) wait() time.Duration {
 	if r.Wait > 0 {
@@ -163,7 +164,7 @@ func explain(stopped string, err error) helm.Answer {
 	var crash *engine.NoFrame
 	switch {
 	case stopped != "":
-		return failed(stopped, !strings.Contains(stopped, "memory"))
+		return failed(stopped, isAboutTime(stopped))
 	case errors.As(err, &crash) && (strings.Contains(crash.Text, "out of memory") || strings.Contains(crash.Text, "cannot allocate memory")): // Go has words for the heap, and others for its own tables
 		return failed("rendering takes more memory than there is for it: does a template loop?", false)
 	case errors.As(err, &crash) && strings.Contains(crash.Text, "goroutine stack exceeds"):

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/swell-sh/swell/render/helm"
 )
 
 // TestHostile: charts that would take all there is are one problem each, and the next chart
@@ -61,6 +63,44 @@ func TestLate(t *testing.T) {
 	answer := r.Render(request("late", map[string]string{"Chart.yaml": someChart, "templates/x.yaml": `{{ range until 1000000 }}{{ range until 1000 }}{{ end }}{{ end }}`}))
 	if got := problemsOf(answer); got != "rendering was not done after 1ms" || !answer.Retry() {
 		t.Errorf("got %q, retry %v", got, answer.Retry())
+	}
+}
+
+// TestPatience: who renders a commit does not wait for a chart that takes long. Its answer is there
+// later; that of one that loops for an hour, without another try. Other charts are rendered
+// meanwhile.
+func TestPatience(t *testing.T) {
+	t.Parallel()
+	r := &Impatient{&Renderer{CPU: time.Second}, time.Millisecond}
+	t.Cleanup(r.Close)
+	const configMap = "\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n"
+	chart := func(name, template string) helm.Request {
+		return request(name, map[string]string{"Chart.yaml": someChart, "templates/x.yaml": template})
+	}
+	loop := chart("loop", `{{ range until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}`)
+	slow := chart("slow", `{{ range until 1000 }}{{ range until 1000 }}{{ end }}{{ end }}`+configMap)
+	quick := chart("quick", configMap)
+	if got := problemsOf(r.Renderer.Render(quick)); got != "" {
+		t.Fatal(got)
+	}
+	const aside = "rendering takes longer than 1ms: it goes on aside, and the unit stays as it is until then"
+	for _, c := range []struct {
+		request helm.Request
+		want    string
+	}{{slow, ""}, {loop, "rendering takes more than 1 s of CPU: does a template loop?"}} {
+		answer := r.Render(c.request)
+		if got := problemsOf(answer); got != aside || !answer.Retry() {
+			t.Errorf("at once: got %q, retry %t", got, answer.Retry())
+		}
+		for got := aside; got == aside; time.Sleep(10 * time.Millisecond) {
+			got = problemsOf(r.Render(c.request))
+			if got != aside && got != c.want {
+				t.Errorf("in the end: got %q, want %q", got, c.want)
+			}
+		}
+	}
+	if got := problemsOf(r.Render(loop)); !strings.Contains(got, "does a template loop") {
+		t.Errorf("once more: got %q", got)
 	}
 }
 

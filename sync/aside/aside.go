@@ -1,0 +1,138 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package aside does work that may take long while those who ask for it go on: a chart that
+// loops, or a text that a program is slow to judge, holds up nobody else.
+package aside
+
+import (
+	"runtime"
+	"sync"
+	"time"
+)
+
+// maxAsked is how many results are kept that nobody has taken.
+const maxAsked = 1000
+
+// Work is work of one sort. Equal keys ask for the same, which is done once while it is under way.
+// The zero value is ready. It is safe for concurrent use.
+type Work[K comparable, V any] struct {
+	once  sync.Once
+	turns chan struct{} // as many as there are processors: work that somebody waits for
+	aside chan struct{} // one: work that nobody waits for
+
+	mu    sync.Mutex
+	asked map[K]*result[V]
+	late  map[string]bool // groups with work that took longer than callers wait
+}
+
+// result is there when done is closed. Nothing of it changes afterwards.
+type result[V any] struct {
+	done  chan struct{}
+	value V
+	until time.Time // when it is forgotten; zero: when somebody has taken it
+}
+
+func (r *result[V]) isDone() bool {
+	select {
+	case <-r.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Do returns what do makes of the key, and for how long that is to be given to others, too; zero:
+// to whoever waits for it now. ok is false where it is not there after the patience, or where other
+// work of its group was late: then it is done aside, and is there when it is asked for later. A
+// patience of zero waits as long as it takes.
+func (w *Work[K, V]) Do(key K, group string, patience time.Duration, do func() (value V, keep time.Duration)) (value V, ok bool) {
+	r, late := w.begin(key, group, patience, do)
+	switch {
+	case patience == 0:
+		<-r.done
+	case !late:
+		timer := time.NewTimer(patience)
+		defer timer.Stop()
+		select {
+		case <-r.done:
+		case <-timer.C:
+		}
+	}
+	if !r.isDone() {
+		return value, false
+	}
+	w.taken(key, r)
+	return r.value, true
+}
+
+// begin finds what is under way or known, or begins it. late says that its group is done aside.
+func (w *Work[K, V]) begin(key K, group string, patience time.Duration, do func() (V, time.Duration)) (r *result[V], late bool) {
+	w.once.Do(func() {
+		w.turns, w.aside = make(chan struct{}, runtime.GOMAXPROCS(0)), make(chan struct{}, 1)
+		w.asked, w.late = map[K]*result[V]{}, map[string]bool{}
+	})
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	late = w.late[group]
+	if r = w.asked[key]; r != nil && !(r.isDone() && !r.until.IsZero() && time.Now().After(r.until)) {
+		return r, late
+	}
+	if len(w.asked) >= maxAsked {
+		for other, is := range w.asked {
+			if is.isDone() {
+				delete(w.asked, other)
+			}
+		}
+	}
+	r = &result[V]{done: make(chan struct{})}
+	w.asked[key] = r
+	if late {
+		go w.doAside(r, do)
+	} else {
+		go w.doInTurn(r, group, patience, do)
+	}
+	return r, late
+}
+
+// taken forgets a result that somebody has, but for one that is kept.
+func (w *Work[K, V]) taken(key K, r *result[V]) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if r.until.IsZero() && w.asked[key] == r {
+		delete(w.asked, key)
+	}
+}
+
+// doInTurn does what somebody waits for. When nobody does any more, it leaves its place to the
+// next one, and its group is done aside from then on.
+func (w *Work[K, V]) doInTurn(r *result[V], group string, patience time.Duration, do func() (V, time.Duration)) {
+	w.turns <- struct{}{}
+	leave := sync.OnceFunc(func() { <-w.turns })
+	defer leave()
+	if patience > 0 {
+		timer := time.AfterFunc(patience, func() {
+			w.mu.Lock()
+			w.late[group] = true
+			w.mu.Unlock()
+			leave()
+		})
+		defer timer.Stop()
+	}
+	r.finish(do)
+}
+
+// doAside does what nobody waits for, one at a time.
+func (w *Work[K, V]) doAside(r *result[V], do func() (V, time.Duration)) {
+	w.aside <- struct{}{}
+	defer func() { <-w.aside }()
+	r.finish(do)
+}
+
+func (r *result[V]) finish(do func() (V, time.Duration)) {
+	value, keep := do()
+	if r.value = value; keep > 0 {
+		r.until = time.Now().Add(keep)
+	}
+	close(r.done)
+}

@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package aside
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// job is work that takes some time.
+func job(value string, takes, keep time.Duration, did *int) func() (string, time.Duration) {
+	return func() (string, time.Duration) {
+		*did++
+		time.Sleep(takes)
+		return value, keep
+	}
+}
+
+// TestPatience: nobody waits longer than the patience, nor at all for the rest of a group that was
+// late. What is done meanwhile is there later, each once.
+func TestPatience(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var w Work[string, string]
+		var did int
+		ask := func(key, group string, patience, takes time.Duration, want string, waits time.Duration) {
+			t.Helper()
+			begun := time.Now()
+			got, ok := w.Do(key, group, patience, job(key, takes, 0, &did))
+			if ok != (want != "") || got != want || time.Since(begun) != waits {
+				t.Errorf("%s: got %q %t after %s, want %q after %s", key, got, ok, time.Since(begun), want, waits)
+			}
+		}
+		const s = time.Second
+		ask("quick", "a", 5*s, s, "quick", s)
+		ask("slow", "b", 5*s, 60*s, "", 5*s)
+		ask("slow", "b", 5*s, 60*s, "", 0)
+		ask("other", "b", 5*s, 10*s, "", 0)
+		ask("third", "b", 5*s, 10*s, "", 0)
+		ask("quick", "a", 5*s, s, "quick", s) // the slow one is in nobody's way
+		time.Sleep(60 * s)
+		ask("slow", "b", 5*s, 60*s, "slow", 0)
+		ask("other", "b", 5*s, 10*s, "other", 0)
+		ask("third", "b", 0, 10*s, "third", 0)
+		ask("patient", "b", 0, 10*s, "patient", 10*s)
+		if did != 6 {
+			t.Errorf("%d jobs were done, want 6", did)
+		}
+	})
+}
+
+// TestKept: a result that is kept is given until its time is over.
+func TestKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var w Work[string, string]
+		var did int
+		for range 3 {
+			w.Do("a", "a", 0, job("a", time.Second, time.Hour, &did))
+		}
+		if did != 1 {
+			t.Errorf("%d jobs were done, want 1", did)
+		}
+		time.Sleep(2 * time.Hour)
+		if w.Do("a", "a", 0, job("a", time.Second, 0, &did)); did != 2 {
+			t.Errorf("%d jobs were done after its time, want 2", did)
+		}
+	})
+}
+
+// TestNobodyTakes: results that nobody takes are bounded.
+func TestNobodyTakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var w Work[int, string]
+		var did int
+		w.Do(-1, "a", time.Second, job("", time.Minute, 0, &did)) // the group is late
+		for key := range 3 * maxAsked {
+			w.Do(key, "a", time.Second, job("", time.Millisecond, 0, &did))
+			time.Sleep(2 * time.Minute)
+		}
+		if len(w.asked) > maxAsked {
+			t.Errorf("%d results are kept", len(w.asked))
+		}
+	})
+}
