@@ -25,6 +25,11 @@ type baseTrees struct {
 
 func (b baseTrees) Tree(config.Commit) (config.Tree, error) { return b.tree, nil }
 
+// Between: no commit is between two.
+func (b baseTrees) Between(_, to config.Commit) ([]config.Commit, error) {
+	return []config.Commit{to}, nil
+}
+
 const (
 	extra      = "services/shop/extra"
 	extraFirst = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: first, namespace: shop-rz00a}\n"

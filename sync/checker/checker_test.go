@@ -221,6 +221,25 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
+// TestPatience: nobody waits longer for a program than the patience, and its verdict is there
+// afterwards.
+func TestPatience(t *testing.T) {
+	r := &Runner{Programs: map[string]config.CheckerProgram{"mine": script(t, "sleep 0.2; exit 3")}}
+	b := r.Within(t.Context(), time.Millisecond)
+	const aside = "takes longer than 1ms: it goes on aside, and the unit stays as it is until then"
+	v := b.Judge(about("mine", "a", "text"))
+	if !v.Retry() || v.Findings[0].Text != aside {
+		t.Errorf("at once: %+v", v)
+	}
+	for v.Findings[0].Text == aside {
+		time.Sleep(10 * time.Millisecond)
+		v = b.Judge(about("mine", "a", "text"))
+	}
+	if v.Retry() || v.Findings[0].Text != "refused with exit code 3 and no words" || r.Count() != 1 {
+		t.Errorf("in the end: %+v after %d programs", v, r.Count())
+	}
+}
+
 // TestWordsAreFitToBeShown: words of a program may hold anything.
 func TestWordsAreFitToBeShown(t *testing.T) {
 	r := &Runner{Programs: map[string]config.CheckerProgram{"mine": script(t, `printf '\033[31mred\033[0m \007bell \342\200\256 over in %s/a:7:3\n' "$PWD"; head -c 5000 /dev/zero | tr '\0' x; exit 1`)}}
