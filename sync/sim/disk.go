@@ -84,13 +84,14 @@ type process struct {
 	over   chan struct{}
 	err    error
 
-	second  bool      // it is the second daemon, or was it when it ended
-	passed  time.Time // when the last pass was
-	passes  int       // at that moment
-	inARow  int       // with short pauses between them
-	asks    bool      // Git is asked
-	refused bool      // Git did not answer at least once
-	asked   time.Time // when Git was asked last, or else when it started
+	since   time.Duration // when it started, as the judge counts
+	second  bool          // it is the second daemon, or was it when it ended
+	passed  time.Time     // when the last pass was
+	passes  int           // at that moment
+	inARow  int           // with short pauses between them
+	asks    bool          // Git is asked
+	refused bool          // Git did not answer at least once
+	asked   time.Time     // when Git was asked last, or else when it started
 
 	mu      gosync.Mutex
 	dead    bool
@@ -210,7 +211,7 @@ func (w *world) start() {
 
 // run starts a daemon on a disk; nil where that fails.
 func (w *world) run(on *disk) *process {
-	p := &process{world: w, disk: on, number: w.processes, over: make(chan struct{}), asked: time.Now()}
+	p := &process{world: w, disk: on, number: w.processes, over: make(chan struct{}), asked: time.Now(), since: w.judge.elapsed}
 	w.processes++
 	w.judge.unnoticed()
 	w.stats.now.processes++

@@ -282,11 +282,11 @@ func (j *judge) masked(at place, p *process) string {
 	return ""
 }
 
-// wasBound says that a place is masked or retired, or was not long ago. A unit with a problem
-// does not come back to what was retired before that is mended.
+// wasBound says that a place is masked or retired, or was not long ago, or when the process
+// started. A unit with a problem does not come back to what was retired before that is mended.
 func (j *judge) wasBound(at place, p *process) bool {
 	for _, g := range j.given {
-		isOver := g.ended && j.elapsed-g.endedAt >= lateTime && !(g.Verb == order.Retire && j.isBlocked(at.unit, p))
+		isOver := g.ended && j.elapsed-max(g.endedAt, p.since) >= lateTime && !(g.Verb == order.Retire && j.isBlocked(at.unit, p))
 		if (g.Verb == order.Mask || g.Verb == order.Retire) && g.has(at) && !isOver {
 			return true
 		}
