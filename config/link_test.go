@@ -136,8 +136,8 @@ func TestLinksOfRules(t *testing.T) {
 }
 
 // TestTooManyLinks: a folder with more links than are followed is a problem of its unit alone, and
-// units with few links each are none, however many there are together. The address of what is
-// above them changes with the whole tree.
+// units with few links each are none, however many there are together. The address of the
+// folder above them changes with the whole tree.
 func TestTooManyLinks(t *testing.T) {
 	dir := t.TempDir()
 	files := linkedFiles("")

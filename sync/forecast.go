@@ -316,8 +316,8 @@ func (f *forecast) hold(u *UnitForecast, spec *config.Rollout) {
 			u.hold(at, false, f.look.HoldOn(at, false))
 		}
 	}
-	for _, at := range f.leaving[u.Unit] {
-		u.hold(at, true, f.look.HoldOn(at, false))
+	for _, left := range f.leaving[u.Unit] {
+		u.hold(left, true, f.look.HoldOn(left, false))
 	}
 	number := func(w WaveForecast) int {
 		n := slices.IndexFunc(spec.Waves, func(is config.Wave) bool { return is.Name == w.Wave })
@@ -330,16 +330,16 @@ func (f *forecast) hold(u *UnitForecast, spec *config.Rollout) {
 }
 
 // hold adds what keeps a target from being written, or cleaned.
-func (u *UnitForecast) hold(at config.Place, cleans bool, h rollout.Hold) {
+func (u *UnitForecast) hold(held config.Place, cleans bool, h rollout.Hold) {
 	if h.Kind == "" {
 		return
 	}
-	i := u.wave(at.Wave, cleans)
+	i := u.wave(held.Wave, cleans)
 	if i < 0 {
-		u.Waves = append(u.Waves, WaveForecast{Wave: at.Wave, Cleans: cleans})
+		u.Waves = append(u.Waves, WaveForecast{Wave: held.Wave, Cleans: cleans})
 		i = len(u.Waves) - 1
 	}
-	u.Waves[i].Holds = rollout.AddHold(u.Waves[i].Holds, h, at.Target)
+	u.Waves[i].Holds = rollout.AddHold(u.Waves[i].Holds, h, held.Target)
 }
 
 // wave is the place of a wave among those of the unit; -1 where it is none of them.

@@ -452,11 +452,11 @@ func (f *fleetOf) left() string {
 }
 
 // waits says that the forecast has the unit not written on the target by now.
-func waits(plan *Forecast, at object.UnitTarget, now time.Time) bool {
-	if slices.ContainsFunc(plan.Stays, func(s Staying) bool { return s.Unit == at.Unit }) {
+func waits(plan *Forecast, unitTarget object.UnitTarget, now time.Time) bool {
+	if slices.ContainsFunc(plan.Stays, func(s Staying) bool { return s.Unit == unitTarget.Unit }) {
 		return true
 	}
-	i := slices.IndexFunc(plan.Units, func(u UnitForecast) bool { return u.Unit == at.Unit })
+	i := slices.IndexFunc(plan.Units, func(u UnitForecast) bool { return u.Unit == unitTarget.Unit })
 	if i < 0 {
 		return false
 	}
@@ -464,8 +464,10 @@ func waits(plan *Forecast, at object.UnitTarget, now time.Time) bool {
 		if slices.ContainsFunc(w.Gates, func(g GateForecast) bool { return g.Digest != "" }) { // nobody approves waves here
 			return true
 		}
-		held := slices.ContainsFunc(w.Holds, func(h rollout.Hold) bool { return slices.Contains(h.Targets, at.Target) && !h.Until.Before(now) })
-		if slices.Contains(w.Targets, at.Target) && !w.From.IsZero() && w.From.Before(now) && !held {
+		held := slices.ContainsFunc(w.Holds, func(h rollout.Hold) bool {
+			return slices.Contains(h.Targets, unitTarget.Target) && !h.Until.Before(now)
+		})
+		if slices.Contains(w.Targets, unitTarget.Target) && !w.From.IsZero() && w.From.Before(now) && !held {
 			return false
 		}
 	}
@@ -558,10 +560,10 @@ func comparePreview(t tester, fleet *fleetOf, compiler *render.Compiler, base *r
 	said := map[string]bool{}
 	for _, c := range report.Changes {
 		for i, target := range c.Targets {
-			at := object.UnitTarget{Unit: c.Unit, Target: target}
-			text := placed(at, c.IDs[i]) + ": " + c.Reason
+			unitTarget := object.UnitTarget{Unit: c.Unit, Target: target}
+			text := placed(unitTarget, c.IDs[i]) + ": " + c.Reason
 			// Where a Window keeps the unit from being removed, it asks for approval afterwards.
-			if c.Action == diff.Held && (held[text] || !waits(plan, at, fleet.now)) {
+			if c.Action == diff.Held && (held[text] || !waits(plan, unitTarget, fleet.now)) {
 				said[text] = true
 			}
 		}

@@ -66,7 +66,7 @@ func (w *Work[K, V]) Do(key K, group string, patience time.Duration, do func() (
 	return r.value, true
 }
 
-// begin finds what is under way or known, or begins it. late says that its group is done aside.
+// begin finds a result, or work under way, or begins it. late says that its group is done aside.
 func (w *Work[K, V]) begin(key K, group string, patience time.Duration, do func() (V, time.Duration)) (r *result[V], late bool) {
 	w.once.Do(func() {
 		w.turns, w.aside = make(chan struct{}, runtime.GOMAXPROCS(0)), make(chan struct{}, 1)
@@ -79,8 +79,8 @@ func (w *Work[K, V]) begin(key K, group string, patience time.Duration, do func(
 		return r, late
 	}
 	if len(w.asked) >= maxAsked {
-		for other, is := range w.asked {
-			if is.isDone() {
+		for other, result := range w.asked {
+			if result.isDone() {
 				delete(w.asked, other)
 			}
 		}

@@ -19,7 +19,7 @@ func job(value string, takes, keep time.Duration, did *int) func() (string, time
 }
 
 // TestPatience: nobody waits longer than the patience, nor at all for the rest of a group that was
-// late. What is done meanwhile is there later, each once.
+// late. Work that goes on meanwhile is done once, and there later.
 func TestPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w Work[string, string]

@@ -19,7 +19,8 @@ type requestKey [sha256.Size]byte
 
 func keyOf(request helm.Request) requestKey {
 	sum := sha256.New()
-	fmt.Fprintf(sum, "%q %q %q %q %q %q", request.Chart.Hash, request.Release, request.Namespace, request.Values, request.Kubernetes, request.APIVersions)
+	fmt.Fprintf(sum, "%q %q %q %q", request.Chart.Hash, request.Release, request.Namespace, request.Values)
+	fmt.Fprintf(sum, " %q %q", request.Kubernetes, request.APIVersions)
 	for _, f := range request.Files {
 		fmt.Fprintf(sum, " %q %q", f.Name, f.Content)
 	}
@@ -44,7 +45,8 @@ type Impatient struct {
 func (r *Impatient) Render(request helm.Request) helm.Answer {
 	answer, ok := r.within(request, r.Patience)
 	if !ok {
-		return failed(fmt.Sprintf("rendering takes longer than %s: it goes on aside, and the unit stays as it is until then", r.Patience), true)
+		const late = "rendering takes longer than %s: it goes on aside, and the unit stays as it is until then"
+		return failed(fmt.Sprintf(late, r.Patience), true)
 	}
 	return answer
 }
