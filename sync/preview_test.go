@@ -304,6 +304,12 @@ func (f *fleetOf) pass() (written int, acted bool) {
 	return written, len(jobs) > 0
 }
 
+// approve has somebody approve deletions.
+func (f *fleetOf) approve(digest object.Digest) {
+	other := f.d.Store.(*store.Store).Beside()
+	f.must(errors.Join(other.Update(f.Context(), func(tx *store.Tx) error { return tx.Approve(digest, "ada", f.now) }), other.Close()))
+}
+
 func (f *fleetOf) forgotten(path config.UnitPath, target config.TargetName) {
 	entries, err := f.d.Store.Inventory(path, target)
 	f.must(err)
@@ -461,9 +467,6 @@ func waits(plan *Forecast, unitTarget object.UnitTarget, now time.Time) bool {
 		return false
 	}
 	for _, w := range plan.Units[i].Waves {
-		if slices.ContainsFunc(w.Gates, func(g GateForecast) bool { return g.Digest != "" }) { // nobody approves waves here
-			return true
-		}
 		held := slices.ContainsFunc(w.Holds, func(h rollout.Hold) bool {
 			return slices.Contains(h.Targets, unitTarget.Target) && !h.Until.Before(now)
 		})
@@ -554,8 +557,7 @@ func comparePreview(t tester, fleet *fleetOf, compiler *render.Compiler, base *r
 		for _, deletion := range p.Deletions {
 			held[placed(object.UnitTarget{Unit: deletion.Unit, Target: deletion.Target}, deletion.ID)+": "+deletion.Why] = true
 		}
-		beside := fleet.d.Store.(*store.Store).Beside()
-		fleet.must(errors.Join(beside.Update(fleet.Context(), func(tx *store.Tx) error { return tx.Approve(p.Digest, "ada", fleet.now) }), beside.Close()))
+		fleet.approve(p.Digest)
 	}
 	said := map[string]bool{}
 	for _, c := range report.Changes {

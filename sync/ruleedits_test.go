@@ -74,7 +74,7 @@ var ruleEdits = []func(t *rapid.T, f files){
 		f.replace("fleet/rollout.yaml", "  - {name: canary, match: {labels: {ring: canary}}, soak: 10m}\n", "")
 	},
 	func(t *rapid.T, f files) {
-		f.replace("fleet/rollout.yaml", "maxConcurrent: 50%", "maxConcurrent: 1, gates: [{approval: {by: [ada]}}]")
+		f.replace("fleet/rollout.yaml", "maxConcurrent: 50%", "maxConcurrent: 1, gates: [{window: {schedule: \"0 0 1 7 *\", duration: 1h}}]")
 	},
 	func(t *rapid.T, f files) {
 		f.replace("services/"+drawTeam(t)+"/swell.yaml", "rollout: default", "rollout: careful")
