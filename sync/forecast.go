@@ -129,6 +129,8 @@ type forecast struct {
 	withheld map[config.UnitPath]string
 	look     *rollout.Look
 	comes    []config.UnitPath
+	// concerns says which units the forecast tells of; nil: all.
+	concerns func(config.UnitPath) bool
 }
 
 // foreseeFor is how long a forecast may take; what is beyond is left out.
@@ -145,7 +147,7 @@ func (f *forecast) run(goOn func() bool) {
 	f.look = f.state.Look(w.Bounds, w.Standing, f.now)
 	silent := map[object.UnitTarget]bool{}
 	for _, path := range f.state.Paths(w) {
-		if f.state.Comes(path, w) {
+		if f.tellsOf(path) && f.state.Comes(path, w) {
 			f.comes = append(f.comes, path)
 		}
 		if u := f.state.Units[path]; u != nil {
@@ -169,7 +171,7 @@ func (f *forecast) run(goOn func() bool) {
 		}
 	}
 	for _, path := range f.state.Paths(w) {
-		if _, comes := slices.BinarySearch(f.comes, path); comes || ahead.Cut && w.WhyFrozen(path) == "" {
+		if _, comes := slices.BinarySearch(f.comes, path); comes || !f.tellsOf(path) || ahead.Cut && w.WhyFrozen(path) == "" {
 			continue
 		}
 		if why := f.state.Left(path, w); why != "" {
@@ -178,6 +180,8 @@ func (f *forecast) run(goOn func() bool) {
 	}
 	slices.SortStableFunc(f.Units, func(a, b UnitForecast) int { return first(&a).Compare(first(&b)) })
 }
+
+func (f *forecast) tellsOf(path config.UnitPath) bool { return f.concerns == nil || f.concerns(path) }
 
 // first is when a unit is first written; those that never are come last.
 func first(u *UnitForecast) time.Time {

@@ -30,6 +30,7 @@ import (
 	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/approval"
 	"github.com/swell-sh/swell/sync/executor"
+	"github.com/swell-sh/swell/sync/order"
 	"github.com/swell-sh/swell/sync/ownership"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
@@ -205,6 +206,8 @@ type fleetOf struct {
 	last []rollout.Action
 	// unjudged begins releases that nobody judged before.
 	unjudged bool
+	// refuses is why servers take nothing that a release brings of a unit; empty: they take it.
+	refuses map[config.UnitPath]string
 }
 
 func placed(at object.UnitTarget, id object.ID) string {
@@ -317,6 +320,10 @@ func (f *fleetOf) do(j *executor.Job) (written int) {
 			j.Ended(rollout.Waiting, "objects are there")
 			j.Outcome.Event = object.Upgrade
 			return 1
+		}
+		if why := f.refuses[j.Unit]; why != "" && j.Why == rollout.WhyRollout {
+			j.Ended(rollout.Refused, why)
+			return 0
 		}
 		for _, o := range j.Sends() {
 			e := entryOf(j.Place(), o)
@@ -603,5 +610,78 @@ func TestPreviewOfHooks(t *testing.T) {
 	}
 	if d := cmp.Diff(want, skipped); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+// TestPreviewOfHowUnitsAre: a preview that is told how the fleet is says of the units that it changes
+// how they are and what a merge does there, and the daemon does that.
+func TestPreviewOfHowUnitsAre(t *testing.T) {
+	t.Parallel()
+	const cart, spec = config.UnitPath("services/shop/cart"), "services/shop/cart/runtime.yaml"
+	f := exampleFiles(t)
+	shared := cache.Memory()
+	compiler := render.Compiler{Cache: shared}
+	good, goodTree := compiler.Snapshot("good", f.tree()), f.tree()
+	fleet := newFleetOf(t, t.TempDir(), shared, good, goodTree)
+	fleet.refuses = map[config.UnitPath]string{cart: "no such image"}
+	take := func(commit config.Commit, tree config.Tree) map[string]diff.Action {
+		clear(fleet.did)
+		fleet.d.setCommit(commit, tree)
+		fleet.run()
+		maps.DeleteFunc(fleet.did, func(object string, _ diff.Action) bool { return !strings.Contains(object, string(cart)+" ") })
+		return fleet.did
+	}
+	preview := func(base, head *render.Snapshot) (*diff.Report, *Forecast) {
+		t.Helper()
+		live, err := fleet.d.Live()
+		fleet.must(err)
+		report, plan, err := PreviewPlan(base, head, &compiler, config.DefaultGuard, live, fleet.now)
+		fleet.must(err)
+		return report, plan
+	}
+	now := func(report *diff.Report) string { return strings.Join(report.NowLines(), "\n") }
+
+	f.replace(spec, "cart:1.4.2", "cart:1.5.0")
+	failing, failingTree := compiler.Snapshot("failing", f.tree()), f.tree()
+	fleet.d.Compiler.Snapshot("good", goodTree)
+	take("failing", failingTree)
+	fleet.refuses = nil
+
+	f.replace(spec, "cart:1.5.0", "cart:1.5.1")
+	mended, mendedTree := compiler.Snapshot("mended", f.tree()), f.tree()
+	compiler.Snapshot("failing", failingTree)
+	report, _ := preview(failing, compiler.Snapshot("mended", mendedTree))
+	want := "services/shop/cart: now rolled back: wave canary: target sas-1/rz00a: no such image; swell retry services/shop/cart tries it again. " +
+		"4 of 4 targets do not have what the base brought: a release brings that, too. A merge begins a release of it, from the first wave"
+	if d := cmp.Diff(want, now(report)); d != "" || len(report.Kept) > 0 || !strings.HasSuffix(report.Summary(), "; 1 unit rolled back now") {
+		t.Errorf("of what mends it (-want +got): %s; kept %v, %s", d, report.Kept, report.Summary())
+	}
+	if did := take("mended", mendedTree); len(did) == 0 {
+		t.Error("what mends it was not released")
+	}
+
+	// The same once more: it is in quarantine.
+	compiler.Snapshot("mended", mendedTree)
+	report, _ = preview(mended, compiler.Snapshot("failing", failingTree))
+	if !strings.Contains(now(report), "services/shop/cart: now quarantined: A merge releases nothing of it: bundle ") || len(report.Changes) > 0 ||
+		len(report.Kept) != 1 || !report.Kept[0].Wholly() {
+		t.Errorf("of what failed before: %q, %d changes, kept %v", now(report), len(report.Changes), report.Kept)
+	}
+	if did := take("failing", failingTree); len(did) > 0 {
+		t.Errorf("what failed before was released: %v", did)
+	}
+
+	// A freeze is one of the orders, and no state of a unit.
+	take("mended", mendedTree)
+	fleet.d.orders.standing = order.Standing{{Seq: 1, Verb: order.Freeze, By: "ada", Scope: order.Scope{Unit: cart}, At: fleet.now, Until: fleet.now.Add(48 * time.Hour)}}
+	fleet.d.monorepo.wanted.Order(fleet.d.orders.standing)
+	f.replace(spec, "cart:1.5.1", "cart:1.6.0")
+	compiler.Snapshot("mended", mendedTree)
+	report, plan := preview(mended, compiler.Snapshot("newer", f.tree()))
+	if now(report) != "" || len(plan.Units) != 1 || len(plan.Units[0].Waves[0].Holds) != 1 || plan.Units[0].Waves[0].Holds[0].Kind != rollout.HeldByFreeze {
+		t.Errorf("of a unit that is frozen: %q, %+v", now(report), plan.Units)
+	}
+	if len(report.Changes) == 0 {
+		t.Error("a freeze hides changes")
 	}
 }

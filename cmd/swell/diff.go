@@ -19,6 +19,7 @@ import (
 	"github.com/swell-sh/swell/render/impact"
 	"github.com/swell-sh/swell/render/report"
 	"github.com/swell-sh/swell/sync"
+	"github.com/swell-sh/swell/sync/rollout"
 )
 
 // diffOptions are the flags of swell diff.
@@ -195,7 +196,7 @@ func (o *diffOptions) compare(cmd *cobra.Command, compiler *render.Compiler, fro
 		}
 		guard = settings.Guard
 	}
-	c.report, c.plan, err = sync.PreviewPlan(c.base, c.head, compiler, guard, time.Now())
+	c.report, c.plan, err = sync.PreviewPlan(c.base, c.head, compiler, guard, rollout.Now{}, time.Now())
 	return c, err
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/cache"
+	"github.com/swell-sh/swell/render/diff"
 	"github.com/swell-sh/swell/render/report"
 	"github.com/swell-sh/swell/sync"
 	"github.com/swell-sh/swell/sync/checker"
@@ -231,6 +232,7 @@ func (p *previewer) answer(ctx context.Context, ask preview.Ask) (preview.Answer
 	answer := answerOf(change, head)
 	answer.Digest = forge.DigestOf(answer.Digest + ask.Link) // a comment whose link is another one is written anew
 	answer.Notes = p.notes(c.problems)
+	answer.Units = unitsOf(c.report)
 	answer.Again = c.head.Retry && !ask.Fork // no program runs for a fork, today or tomorrow
 	if ask.Link != "" {
 		answer.Page = change.Page(fmt.Sprintf("Pull request %d", ask.Number), ask.URL)
@@ -243,6 +245,22 @@ func answerOf(change *report.Change, head config.Commit) preview.Answer {
 	verdict, text := change.Verdict()
 	return preview.Answer{Head: head, Bad: verdict == report.Bad, Text: text, Nothing: change.IsNothing(), Comment: change.Markdown(report.MaxBytes),
 		Digest: forge.DigestOf(change.Unmoved().Markdown(report.MaxBytes))}
+}
+
+// maxUnits is how many units a preview may be about, to be made once more when one of them stands in
+// another way.
+const maxUnits = 1000
+
+// unitsOf are the units that a report is about, sorted; none where they are more than [maxUnits].
+func unitsOf(r *diff.Report) []config.UnitPath {
+	if r == nil {
+		return nil
+	}
+	units := r.Units()
+	if len(units) > maxUnits {
+		return nil
+	}
+	return units
 }
 
 // compare compares the base with what a merge of head into it would give. why says what of
@@ -261,7 +279,7 @@ func (p *previewer) compare(ctx context.Context, ask preview.Ask, base *render.S
 	if err := c.findProblems(); err != nil || c.head.Held || c.base.Held {
 		return c, "", err
 	}
-	c.report, c.plan, err = sync.PreviewPlan(c.base, c.head, p.compiler, p.settings.Guard, time.Now())
+	c.report, c.plan, err = sync.PreviewPlan(c.base, c.head, p.compiler, p.settings.Guard, ask.Now, time.Now())
 	return c, "", err
 }
 

@@ -125,6 +125,9 @@ type Report struct {
 	// Withheld are units, or units on some targets, of which nothing is written before
 	// somebody has approved what they, or units that they need, delete; sorted.
 	Withheld []Kept `json:"withheld,omitempty"`
+	// Now are units that head has something else of and that are not as base wants them at the
+	// moment; sorted. Empty where nobody knows how the fleet is.
+	Now []Now `json:"now,omitempty"`
 	// LeftOut are files and folders where units are that nothing comes of in head, as far as
 	// head has changed that or them; sorted.
 	LeftOut []config.LeftOut `json:"leftOut,omitempty"`
@@ -137,7 +140,30 @@ type Report struct {
 
 // IsNothing says that there is nothing to tell of units that were compared.
 func (r *Report) IsNothing() bool {
-	return len(r.Changes)+len(r.Kept)+len(r.Withheld)+len(r.Mended)+len(r.LeftOut)+len(r.Idle) == 0
+	return len(r.Changes)+len(r.Kept)+len(r.Withheld)+len(r.Mended)+len(r.Now)+len(r.LeftOut)+len(r.Idle) == 0
+}
+
+// Units are those that the report tells of, sorted.
+func (r *Report) Units() (units []config.UnitPath) {
+	for _, c := range r.Changes {
+		units = append(units, c.Unit)
+	}
+	for _, k := range slices.Concat(r.Kept, r.Withheld) {
+		units = append(units, k.Unit)
+	}
+	for _, is := range r.Now {
+		units = append(units, is.Unit)
+	}
+	units = slices.Concat(units, r.Unknown, r.Mended)
+	slices.Sort(units)
+	return slices.Compact(units)
+}
+
+// Now is how a unit is at the moment, and what a release of head does there.
+type Now struct {
+	Unit   config.UnitPath `json:"unit"`
+	Status string          `json:"status"` // a word or two: "held"
+	Text   string          `json:"text"`   // sentences
 }
 
 // Kept is a unit that stays as it is, and why.

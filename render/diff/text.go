@@ -55,6 +55,10 @@ func (r *Report) write(w io.Writer, most int) error {
 		withheld[k.Unit] = append(withheld[k.Unit], k)
 		told[string(k.Unit)+": "+k.Reason] = true
 	}
+	now := map[config.UnitPath]string{}
+	for _, line := range r.Now {
+		now[line.Unit] = line.line()
+	}
 	for i, c := range r.Changes {
 		if c.Unit != unit {
 			if unit != "" {
@@ -62,6 +66,10 @@ func (r *Report) write(w io.Writer, most int) error {
 			}
 			unit = c.Unit
 			fmt.Fprintf(&b, "%s\n", visible(unit))
+			if now[unit] != "" {
+				fmt.Fprintf(&b, "  %s\n", now[unit])
+				delete(now, unit)
+			}
 			for _, k := range withheld[unit] {
 				on := ""
 				if len(k.Targets) > 0 {
@@ -110,6 +118,11 @@ func (r *Report) write(w io.Writer, most int) error {
 		}
 		fmt.Fprintf(&b, "%s\n  kept as it is%s: %s\n", visible(kept.Unit), on, kept.Reason)
 	}
+	for _, is := range r.Now {
+		if now[is.Unit] != "" {
+			fmt.Fprintf(&b, "%s\n  %s\n", visible(is.Unit), now[is.Unit])
+		}
+	}
 	for _, left := range r.LeftOut {
 		fmt.Fprintf(&b, "%s\n  left out: %s\n", document.Printable(left.Path), left.Why)
 	}
@@ -122,6 +135,33 @@ func (r *Report) write(w io.Writer, most int) error {
 	}
 	_, err := io.WriteString(w, text)
 	return err
+}
+
+// line says how the unit is.
+func (n *Now) line() string { return fmt.Sprintf("now %s: %s", n.Status, n.Text) }
+
+// NowLines say how the units are that head has something else of, a line each.
+func (r *Report) NowLines() (lines []string) {
+	for i := range r.Now {
+		lines = append(lines, fmt.Sprintf("%s: %s", visible(r.Now[i].Unit), r.Now[i].line()))
+	}
+	return lines
+}
+
+// nowCounts counts the units by how they are: "2 units held now".
+func (r *Report) nowCounts() string {
+	var words []string
+	count := map[string]int{}
+	for _, is := range r.Now {
+		if count[is.Status]++; count[is.Status] == 1 {
+			words = append(words, is.Status)
+		}
+	}
+	text := ""
+	for _, word := range words {
+		text += fmt.Sprintf("; %s %s now", document.Count(count[word], "unit"), word)
+	}
+	return text
 }
 
 // writeMoved tells of the objects that the first unit of changes has from others, those from one unit
@@ -180,6 +220,7 @@ func (r *Report) Summary() string {
 	if len(r.Kept) > 0 {
 		unknown += fmt.Sprintf("; %s kept as it is", document.Count(len(r.Kept), "unit"))
 	}
+	unknown += r.nowCounts()
 	if len(r.LeftOut) > 0 {
 		unknown += fmt.Sprintf("; %s left out", document.Count(len(r.LeftOut), "path"))
 	}

@@ -48,6 +48,7 @@ func (c *Change) Markdown(limit int) string {
 	all := p.lines("What goes", "diff", c.goneLines(), p.room()/3)
 	p.lines("What the change of kinds breaks", "text", c.impactLines(), p.room()/3)
 	p.lines("What stays as it is", "text", textOf(c.stays().Write), p.room()/3)
+	p.lines(nowTitle, "text", c.nowLines(), p.room()/3)
 	p.lines("How it is released, if all goes well", "text", c.releaseLines(), p.room()/2)
 	p.groups(c.changing(all))
 	p.lines("Problems that the base has, too", "text", linesOf(c.Before), p.room()/2)
@@ -140,6 +141,16 @@ func (c *Change) impactLines() (lines []string) {
 		lines = append(lines, "breaks "+b.Text())
 	}
 	return lines
+}
+
+// nowTitle is that of the units that are not as the base wants them.
+const nowTitle = "How units are now"
+
+func (c *Change) nowLines() []string {
+	if c.Report == nil || c.Report.Refused != "" {
+		return nil
+	}
+	return c.Report.NowLines()
 }
 
 // stays is a report of the units of which nothing is taken, or compared.

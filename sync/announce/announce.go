@@ -191,8 +191,8 @@ type Pass struct {
 }
 
 // Observe looks at the state after a pass. It keeps nothing of it. Where looks take long, not
-// every pass has one: then a later one is asked for.
-func (a *Announcer) Observe(state *rollout.State, pass Pass) {
+// every pass has one: then a later one is asked for. It says whether it looked.
+func (a *Announcer) Observe(state *rollout.State, pass Pass) bool {
 	now := a.Now()
 	a.mu.Lock()
 	if pass.New {
@@ -201,18 +201,19 @@ func (a *Announcer) Observe(state *rollout.State, pass Pass) {
 	a.mu.Unlock()
 	since := now.Sub(a.looked)
 	if !pass.Happened && !a.due && since < lookEvery {
-		return
+		return false
 	}
 	if wait := (lookShare-1)*a.took - since; wait > 0 {
 		if !a.due && a.Wake != nil {
 			time.AfterFunc(wait, a.Wake)
 		}
 		a.due = true
-		return
+		return false
 	}
 	a.look(state, pass.Commit, now)
 	a.looked, a.due = a.Now(), false
 	a.took = a.looked.Sub(now)
+	return true
 }
 
 // judge takes note of a new commit.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -21,6 +22,8 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync/forge"
+	"github.com/swell-sh/swell/sync/order"
+	"github.com/swell-sh/swell/sync/rollout"
 )
 
 // fakeForge is a forge in memory, which fails when it is told to. What the real ones do with
@@ -1046,5 +1049,45 @@ func TestManyGone(t *testing.T) {
 		if n := w.forge.asked() - reads; len(w.known) > 0 || n > many+50 {
 			t.Errorf("asked %d times, %d are known", n, len(w.known))
 		}
+	})
+}
+
+// A preview is made once more when a unit that it is about stands in another way, or other orders are
+// in force, and not for any other unit.
+func TestUnitsStandInAnotherWay(t *testing.T) {
+	play(t, func(w *world) {
+		asked := 0
+		w.renders.set(func(ask Ask) (Answer, error) {
+			asked = len(ask.Now.Units)
+			return Answer{Head: "a1", Comment: "preview", Digest: "1", Units: []config.UnitPath{"cart"}}, nil
+		})
+		w.forge.put(1, "a1", false)
+		w.SetBase(Base{Commit: "b1", Monorepo: "shop"})
+		w.Wake(1)
+		time.Sleep(time.Second)
+		units := map[config.UnitPath]rollout.UnitNow{}
+		var orders order.Standing
+		is := func(what, want string) {
+			t.Helper()
+			w.SetFleet(rollout.Now{Units: maps.Clone(units), Standing: orders})
+			time.Sleep(time.Second)
+			if got := w.renders.ordered(); got != want {
+				t.Errorf("%s: rendered %q, want %q", what, got, want)
+			}
+		}
+		is("at first", "1 on b1")
+		units["web"] = rollout.UnitNow{Key: "held"}
+		is("another unit", "")
+		units["cart"] = rollout.UnitNow{Key: "held"}
+		is("its unit", "1 on b1")
+		if asked != 2 {
+			t.Errorf("it was told of %d units", asked)
+		}
+		is("nothing new", "")
+		orders = order.Standing{{Seq: 1, Verb: order.Freeze}}
+		is("an order", "1 on b1")
+		delete(units, "cart")
+		is("its unit is well", "1 on b1")
+		w.wrote("comment 1, status 1 success")
 	})
 }

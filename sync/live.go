@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/render/diff"
+	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/status"
+)
+
+// Live returns how the fleet differs from one that has all of the newest commit. It belongs to the
+// pass, as [Options.Observe] does.
+func (d *Daemon) Live() (rollout.Now, error) { return d.state.Now(slices.Clone(d.orders.standing)) }
+
+// standings are how the units that the change affects are now, where that is not as the base wants
+// them. It is asked before the release is foreseen, which changes them.
+func (p *preview) standings(w *rollout.Wanted, now time.Time) map[config.UnitPath]diff.Now {
+	state := &rollout.State{Units: p.live}
+	look := state.Look(w.Bounds, w.Standing, now)
+	found := map[config.UnitPath]diff.Now{}
+	for path, u := range p.live {
+		is := status.Of(u, status.Known{Look: look})
+		if p.quarantined(path) != "" {
+			is.Status = status.Quarantined
+		}
+		if !p.concerned[path] || is.Status == status.Done {
+			continue
+		}
+		text := is.Reason
+		if is.Status == status.Progressing { // how far it is changes all the time
+			text = fmt.Sprintf("the release of %s is under way", is.Commit.Short())
+		}
+		found[path] = diff.Now{Unit: path, Status: string(is.Status), Text: sentences(text, p.behind(u))}
+	}
+	return found
+}
+
+// behind says how many targets do not have what the base wants of the unit.
+func (p *preview) behind(u *rollout.Unit) string {
+	was := p.baseWanted.Units[u.Path]
+	if was == nil {
+		return ""
+	}
+	missing := 0
+	for name, wanted := range was.Targets {
+		if t := u.Targets[name]; wanted.Digest != "" && (t == nil || t.Applied != wanted.Digest) {
+			missing++
+		}
+	}
+	if missing == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %s do not have what the base brought: a release brings that, too", missing, document.Count(len(was.Targets), "target"))
+}
+
+// sentences are texts one after the other, those that are empty left out.
+func sentences(texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), ". ")
+}
+
+// tellNow says how units are now and what the release does there, as it was foreseen.
+func (p *preview) tellNow(found map[config.UnitPath]diff.Now, f *Forecast) (lines []diff.Now) {
+	goes := map[config.UnitPath]*UnitForecast{}
+	for i := range f.Units {
+		goes[f.Units[i].Unit] = &f.Units[i]
+	}
+	for _, path := range slices.Sorted(maps.Keys(found)) {
+		line := found[path]
+		line.Text = sentences(line.Text, p.then(path, goes[path], f.At))
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// then says what a merge does to a unit. u is nil where it does nothing.
+func (p *preview) then(path config.UnitPath, u *UnitForecast, now time.Time) string {
+	writes := func(w WaveForecast) bool { return !w.From.IsZero() }
+	switch why := p.quarantined(path); {
+	case why != "":
+		return "A merge releases nothing of it: " + why
+	case u == nil:
+		return "A merge releases nothing of it"
+	case u.Goes == GoesOn:
+		return "A merge begins no other release of it"
+	case !slices.ContainsFunc(u.Waves, writes):
+		return "A merge begins a release of it, which writes nothing before that is over"
+	case u.Goes == Leaves:
+		return "A merge begins to remove it"
+	case first(u).After(now.Add(time.Minute)):
+		return "A merge begins a release of it, which writes nothing before " + first(u).UTC().Format("Jan 2 15:04 MST")
+	}
+	return "A merge begins a release of it, from the first wave"
+}
