@@ -33,6 +33,7 @@ type fakeForge struct {
 	pulls    map[int]forge.Pull
 	comments map[int]string // by pull request
 	digests  map[int]string // of the comments
+	edited   map[int]bool   // by somebody else
 	reports  []forge.Report
 	app      bool // it takes check runs
 	statuses map[config.Commit]forge.Status
@@ -42,7 +43,7 @@ type fakeForge struct {
 }
 
 func newFakeForge() *fakeForge {
-	return &fakeForge{pulls: map[int]forge.Pull{}, comments: map[int]string{}, digests: map[int]string{}, statuses: map[config.Commit]forge.Status{}}
+	return &fakeForge{pulls: map[int]forge.Pull{}, comments: map[int]string{}, digests: map[int]string{}, edited: map[int]bool{}, statuses: map[config.Commit]forge.Status{}}
 }
 
 func (f *fakeForge) failed(what string) error {
@@ -109,9 +110,10 @@ func (f *fakeForge) Comment(_ context.Context, n int, c forge.Comment) (int64, e
 	if c.OnlyAgain && f.comments[n] == "" {
 		return 0, nil
 	}
-	if c.ID == 0 && f.digests[n] == c.Digest { // it is found, and says so already
+	if f.digests[n] == c.Digest && !f.edited[n] { // it says so already
 		return int64(n), nil
 	}
+	delete(f.edited, n)
 	f.comments[n], f.digests[n] = c.Text, c.Digest
 	f.writes = append(f.writes, fmt.Sprintf("comment %d", n))
 	return int64(n), nil
@@ -366,6 +368,31 @@ func TestWritesOnlyWhatIsNew(t *testing.T) {
 		if _, err := os.Stat(w.files.pageOf(token)); err != nil {
 			t.Error(err)
 		}
+	})
+}
+
+// A comment that somebody edited is written again at the next push, although it says nothing new.
+func TestEdited(t *testing.T) {
+	play(t, func(w *world) {
+		w.renders.set(func(Ask) (Answer, error) {
+			w.forge.mu.Lock()
+			defer w.forge.mu.Unlock()
+			return Answer{Head: w.forge.pulls[1].Head, Text: "1 object", Comment: "preview", Digest: "1"}, nil
+		})
+		w.SetBase(Base{Commit: "b1", Monorepo: "shop"})
+		push := func(head config.Commit, want string) {
+			t.Helper()
+			w.forge.put(1, head, false)
+			w.Wake(1)
+			time.Sleep(time.Second)
+			w.wrote(want)
+		}
+		push("a1", "comment 1, status 1 success")
+		push("a2", "status 1 success")
+		w.forge.mu.Lock()
+		w.forge.edited[1] = true
+		w.forge.mu.Unlock()
+		push("a3", "comment 1, status 1 success")
 	})
 }
 
