@@ -170,7 +170,7 @@ func (o *outside) observe(r sync.Record, state *rollout.State, live func() (roll
 		o.aside = asideOf(errors.Join(r.Errors...))
 	}
 	o.previews.SetBase(preview.Base{Commit: r.Commit, Monorepo: r.Monorepo, Aside: o.aside})
-	looked := o.announcer.Observe(state, announce.Pass{Monorepo: r.Monorepo, Commit: r.Commit, New: r.NewCommit, Refused: r.Refused, Broken: r.Broken, Problems: len(r.Problems) > 0,
+	looked := o.announcer.Observe(state, announce.Pass{Monorepo: r.Monorepo, Commit: r.Commit, New: r.NewCommit, Since: r.Since, Refused: r.Refused, Broken: r.Broken, Problems: len(r.Problems) > 0,
 		Happened: r.NewCommit || len(r.Transitions)+len(r.Actions) > 0})
 	if !looked {
 		return // a later pass has a look

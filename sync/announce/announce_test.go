@@ -32,6 +32,8 @@ type fakeForge struct {
 	err    error
 	refuse func(forge.Status) error // nil: none
 	locked map[int]bool             // pull requests on which nothing can be written
+	// reviewed are pull requests with a preview, under which something can stand.
+	reviewed map[int]bool
 }
 
 func (f *fakeForge) SetStatus(_ context.Context, s forge.Status) error {
@@ -64,7 +66,13 @@ func (f *fakeForge) Comment(_ context.Context, number int, c forge.Comment) (int
 	if f.locked[number] {
 		return 0, &forge.Error{Status: http.StatusForbidden, Text: "locked"}
 	}
-	f.said = append(f.said, fmt.Sprintf("comment %d: %s", number, strings.Join(strings.Fields(c.Text), " ")))
+	what := "comment"
+	if c.Under != "" {
+		if what = "under"; !f.reviewed[number] {
+			return 0, nil
+		}
+	}
+	f.said = append(f.said, fmt.Sprintf("%s %d: %s", what, number, strings.Join(strings.Fields(c.Text), " ")))
 	return int64(number), nil
 }
 
@@ -85,7 +93,9 @@ type world struct {
 	state   *rollout.State
 	want    *rollout.Wanted
 	newest  config.Commit                // that was observed
+	taken   config.Commit                // the last one, which outlives a process
 	ill     map[config.TargetName]string // why what is applied there is refused
+	slow    bool                         // what is removed takes its time
 }
 
 func commitOf(name string) config.Commit { return config.Commit(strings.Repeat(name, 20)) }
@@ -143,6 +153,9 @@ func (w *world) pass() {
 		plan := w.state.Decide(w.want, now)
 		for _, a := range plan.Actions {
 			o := rollout.Outcome{Action: a, Result: map[rollout.Kind]rollout.Result{rollout.Apply: rollout.Applied, rollout.Check: rollout.Healthy, rollout.Remove: rollout.Removed}[a.Kind]}
+			if w.slow && a.Kind == rollout.Remove {
+				o.Result, o.Reason = rollout.Deferred, "objects are terminating"
+			}
 			if why := w.ill[a.Target]; why != "" {
 				o.Result, o.Reason = rollout.Refused, why
 			}
@@ -152,8 +165,8 @@ func (w *world) pass() {
 			break
 		}
 	}
-	w.a.Observe(w.state, Pass{Monorepo: "shop", Commit: w.want.Commit, New: w.want.Commit != w.newest, Happened: true})
-	w.newest = w.want.Commit
+	w.a.Observe(w.state, Pass{Monorepo: "shop", Commit: w.want.Commit, New: w.want.Commit != w.newest, Since: w.taken, Happened: true})
+	w.newest, w.taken = w.want.Commit, w.want.Commit
 	synctest.Wait()
 }
 
@@ -240,6 +253,99 @@ func TestAnnounce(t *testing.T) {
 			"dd rest pending: its turn has not come",
 			"cc canary success: superseded by dddddddd",
 			"cc rest success: superseded by dddddddd")
+	})
+}
+
+// How the release gets on stands under what was reviewed, wave by wave: not for each unit and soak, and
+// no more than so many times.
+func TestCourse(t *testing.T) {
+	play(t, func(w *world) {
+		w.forge.merges[commitOf("aa")], w.forge.reviewed = 7, map[int]bool{7: true}
+		under := func(what string, want ...string) {
+			t.Helper()
+			got := w.hears("under")
+			for i := range want {
+				want[i] = "under 7: --- **After the merge**, with commit aaaaaaaa ```text the commit: taken " + want[i] + " ```"
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: got %q, want %q", what, got, want)
+			}
+		}
+		w.commit("aa", "cart", "web")
+		w.want.Units["web"].Rollout.Waves[0].Soak = 15 * time.Minute
+		w.pass()
+		under("it begins", "canary: under way rest: its turn has not come")
+		for range 9 {
+			time.Sleep(time.Minute)
+			w.pass()
+			w.stop()
+			w.start()
+		}
+		under("nothing new while it soaks")
+		time.Sleep(2 * time.Minute)
+		w.pass()
+		under("one unit is in the next wave", "canary: under way rest: under way")
+		time.Sleep(10 * time.Minute)
+		w.pass()
+		under("it is over", "canary: passed: 2 units rest: passed: 2 units")
+
+		for range 100 { // it fails and goes on again and again
+			w.ill["a"] = "no such image"
+			w.commit("bb", "cart")
+			w.forge.merges[commitOf("bb")] = 7
+			w.pass()
+			time.Sleep(2 * time.Minute)
+			delete(w.ill, "a")
+			w.state.Retry("", "", "again", time.Now())
+			w.pass()
+			time.Sleep(2 * time.Minute)
+		}
+		if n := len(w.hears("under")); n < 3 || n > maxEdits+1 {
+			t.Errorf("%d edits", n)
+		}
+	})
+}
+
+// A removed unit passes no wave: what the status says of it is that it is being removed, and then that
+// it is.
+func TestRemovedUnit(t *testing.T) {
+	play(t, func(w *world) {
+		w.commit("aa", "cart", "web")
+		w.through()
+		w.says("both", "aa the commit success: taken", "aa canary pending: 0 of 2 units passed: soaks until Jan 1 00:10 UTC", "aa rest pending: its turn has not come",
+			"aa canary success: passed: 2 units", "aa rest success: passed: 2 units")
+		w.commit("bb")
+		delete(w.want.Units, "cart")
+		w.slow = true
+		w.pass()
+		w.says("it is being removed", "bb the commit success: taken", "bb canary pending: removes what is not wanted any more", "bb rest pending: removes what is not wanted any more")
+		w.slow = false
+		time.Sleep(6 * time.Minute)
+		w.pass()
+		w.says("it is removed", "bb canary success: removed", "bb rest success: removed")
+	})
+}
+
+// What a pull request brought while the daemon was down is told on it, and what one brought of which
+// nothing was taken until a later one mended it.
+func TestFailureOfAnEarlierMerge(t *testing.T) {
+	play(t, func(w *world) {
+		w.commit("aa", "cart")
+		w.through()
+		w.stop() // then ee is merged, and bb after it
+		w.start()
+		w.forge.merges[commitOf("bb")], w.forge.merges[commitOf("ee")] = 7, 9
+		w.ill["a"] = "no such image"
+		w.commit("bb", "cart")
+		w.pass()
+		w.pass()
+		for _, pull := range []string{"comment 7", "comment 9"} {
+			if said := w.hears(""); !slices.ContainsFunc(said, func(line string) bool { return strings.HasPrefix(line, pull+": ### swell: :x: the release of bbbbbbbb failed") }) {
+				t.Errorf("%s: %q", pull, said)
+			} else {
+				w.forge.said = said
+			}
+		}
 	})
 }
 
