@@ -297,7 +297,7 @@ func TestCourse(t *testing.T) {
 			w.a.Observe(w.state, Pass{Monorepo: "shop", Commit: w.want.Commit, Happened: true})
 			time.Sleep(2 * time.Minute)
 		}
-		if n := len(w.hears("under")); n != maxEdits+1 {
+		if n := len(w.hears("under")); n < maxEdits || n > maxEdits+1 {
 			t.Errorf("%d edits", n)
 		}
 	})

@@ -163,10 +163,6 @@ func (t *tally) add(u *rollout.Unit, w *rollout.WaveLook) {
 			t.notReached++ // it was passed, and is put back with the rest
 		}
 	case rollout.PhaseUnderWay:
-		if isGone(u) { // it passes waves in which nothing is written
-			t.removed++
-			break
-		}
 		t.begun++
 		if w.SoakEnds.After(t.soaks) {
 			t.soaks = w.SoakEnds
@@ -180,16 +176,6 @@ func (t *tally) add(u *rollout.Unit, w *rollout.WaveLook) {
 // leaves says that the unit is still to leave a target of the wave.
 func leaves(u *rollout.Unit, w *rollout.WaveLook) bool {
 	return slices.ContainsFunc(w.Targets, func(name config.TargetName) bool { return u.Targets[name].Wanted == "" })
-}
-
-// isGone says that the unit leaves all its targets.
-func isGone(u *rollout.Unit) bool {
-	for _, t := range u.Targets {
-		if t.Wanted != "" {
-			return false
-		}
-	}
-	return true
 }
 
 // Texts of waves that are under way. They stay the same until something else is the case.
