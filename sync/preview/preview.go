@@ -115,6 +115,7 @@ type pull struct {
 	stood   string            // how they were then, see [rollout.Now.KeyOf]
 	seen    *rollout.Now      // in which they are so; nil: nobody has looked
 	answer  *Answer           // that is not posted yet
+	made    time.Time         // when it was
 	begun   time.Time         // of a preview under way
 	read    time.Time         // when its head was
 	slow    bool              // its status says that it is under way
@@ -303,7 +304,7 @@ func (p *Previewer) hasRoom() bool {
 			continue
 		}
 		held++
-		if !is.refused {
+		if !is.refused && !is.answer.Nothing { // which may wait, see mergeTime
 			ready++
 		}
 	}
@@ -566,7 +567,7 @@ func (p *Previewer) take(r rendered) {
 		p.fail(is, "", otherHead)
 		p.Wake(is.Number)
 	default:
-		is.base, is.head, is.answer, is.unmade = r.base, r.head, &r.answer, 0
+		is.base, is.head, is.answer, is.made, is.unmade = r.base, r.head, &r.answer, now, 0
 		is.units, is.stood, is.seen = r.answer.Units, r.fleet.KeyOf(r.answer.Units), r.fleet
 		if r.answer.Failed != "" && !r.answer.Waits || r.answer.Again {
 			is.renders.Fail(now, restShare*took)
@@ -616,7 +617,14 @@ func (p *Previewer) post(ctx context.Context, now time.Time) {
 		if now.Before(p.writable()) || ctx.Err() != nil {
 			return
 		}
-		if err := p.write(ctx, is); err != nil {
+		err := p.reviewed(ctx, is, now)
+		if p.known[is.Number] != is || now.Before(is.posts.Next) {
+			continue // it was merged, or may be
+		}
+		if err == nil {
+			err = p.write(ctx, is)
+		}
+		if err != nil {
 			is.posts.Fail(now, 0)
 			is.refused = forge.IsRefusal(err)
 			p.refused(ctx, now, is.Number, err)
@@ -628,6 +636,28 @@ func (p *Previewer) post(ctx context.Context, now time.Time) {
 		p.failed = 0
 		is.answer, is.posts, is.refused = nil, forge.Tries{}, false
 	}
+}
+
+// mergeTime is how long a preview of nothing waits that would take the place of another one of the same
+// head: it was merged, most likely, and the forge is about to say so.
+const mergeTime = time.Minute
+
+// reviewed looks whether a pull request is still open before a preview takes the place of another one of
+// the same head. What was reviewed stays on one that was merged.
+func (p *Previewer) reviewed(ctx context.Context, is *pull, now time.Time) error {
+	if is.posted.Comment == 0 || is.posted.Read != is.Head || is.posted.Digest == is.answer.Digest {
+		return nil
+	}
+	on, err := p.Forge.Get(ctx, is.Number)
+	switch {
+	case err != nil && !forge.IsNotFound(err):
+		return err
+	case err != nil || !on.Open || on.Base != p.Branch:
+		p.leave(is.Number, err == nil && on.Open)
+	case is.answer.Nothing && now.Sub(is.made) < mergeTime:
+		is.posts.Next = is.made.Add(mergeTime)
+	}
+	return nil
 }
 
 // tellSlow says of previews that take long that they are under way, where nothing else is said

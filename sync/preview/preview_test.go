@@ -797,6 +797,50 @@ func TestForgeFails(t *testing.T) {
 	})
 }
 
+// What was reviewed stays on a pull request that was merged, whenever the forge says so: before or after
+// its branch moves, soon or some time later. On one that stays open it is replaced.
+func TestMergedStaysAsReviewed(t *testing.T) {
+	for name, test := range map[string]struct {
+		before, after time.Duration // of the new base, that the forge says that it is merged; 0: it does not
+		nothing       bool          // the preview says then that nothing changes
+		want          string
+	}{
+		"before the branch moves":          {before: time.Second, nothing: true},
+		"soon after":                       {after: 5 * time.Second, nothing: true},
+		"with another commit, at once":     {before: time.Second},
+		"never, and nothing is left of it": {nothing: true, want: "comment 1, status 1 success"},
+		"never":                            {want: "comment 1, status 1 success"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, func(w *world) {
+				w.renders.set(func(ask Ask) (Answer, error) {
+					if ask.Base.Commit == "b1" {
+						return Answer{Head: "a1", Text: "1 object", Comment: "reviewed", Digest: "1"}, nil
+					}
+					return Answer{Head: "a1", Text: "something else", Comment: "something else", Digest: "2", Nothing: test.nothing}, nil
+				})
+				w.SetBase(Base{Commit: "b1", Monorepo: "shop"})
+				w.forge.put(1, "a1", false)
+				w.Wake(1)
+				time.Sleep(time.Second)
+				w.wrote("comment 1, status 1 success")
+				merge := func() { w.forge.change(1, func(p *forge.Pull) { p.Open, p.Merge = false, "b2" }) }
+				if test.before > 0 {
+					merge() // and no webhook tells of it
+					time.Sleep(test.before)
+				}
+				w.SetBase(Base{Commit: "b2", Monorepo: "shop"})
+				if test.after > 0 {
+					time.Sleep(test.after)
+					merge()
+				}
+				time.Sleep(10 * time.Minute)
+				w.wrote(test.want)
+			})
+		})
+	}
+}
+
 // Closed ones are left alone, and come back when they are opened again.
 func TestClosedAndReopened(t *testing.T) {
 	play(t, func(w *world) {
