@@ -341,7 +341,9 @@ func TestFailureOfAnEarlierMerge(t *testing.T) {
 		w.pass()
 		w.pass()
 		for _, pull := range []string{"comment 7", "comment 9"} {
-			if said := w.hears(""); !slices.ContainsFunc(said, func(line string) bool { return strings.HasPrefix(line, pull+": ### swell: :x: the release of bbbbbbbb failed") }) {
+			if said := w.hears(""); !slices.ContainsFunc(said, func(line string) bool {
+				return strings.HasPrefix(line, pull+": ### swell: :x: the release of bbbbbbbb failed")
+			}) {
 				t.Errorf("%s: %q", pull, said)
 			} else {
 				w.forge.said = said
