@@ -19,7 +19,11 @@ import (
 
 // Live returns how the fleet differs from one that has all of the newest commit. It belongs to the
 // pass, as [Options.Observe] does.
-func (d *Daemon) Live() (rollout.Now, error) { return d.state.Now(slices.Clone(d.orders.standing)) }
+func (d *Daemon) Live() (rollout.Now, error) {
+	is, err := d.state.Now(slices.Clone(d.orders.standing))
+	is.Clusters = append([]string{}, d.fleet.Names()...)
+	return is, err
+}
 
 // standings are how the units that the change affects are now, where that is not as the base wants
 // them. It is asked before the release is foreseen, which changes them.

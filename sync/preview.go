@@ -32,7 +32,11 @@ import (
 // or keeps. compiler is the one that made head, as the last of the two. What only
 // the clusters know is not in it: marks on live objects, a server's refusal.
 func Preview(base, head *render.Snapshot, compiler *render.Compiler, guard config.Guard) (*diff.Report, error) {
-	return newPreview(base, head, affectedBy(base, head), compiler).report(guard)
+	report, err := newPreview(base, head, affectedBy(base, head), compiler).report(guard)
+	if err == nil && report.Refused == "" {
+		report.Joining = Joining(base, head, nil)
+	}
+	return report, err
 }
 
 // PreviewPlan is [Preview], and the way of the release through waves and gates. fleet says how the
@@ -52,7 +56,7 @@ func PreviewPlan(base, head *render.Snapshot, compiler *render.Compiler, guard c
 		units[path] = true
 	}
 	p := newPreview(base, head, units, compiler)
-	p.live, p.concerned, p.standing = live, concerned, fleet.Standing
+	p.live, p.concerned, p.standing, p.clusters = live, concerned, fleet.Standing, fleet.Clusters
 	return p.plan(guard, now)
 }
 
@@ -72,7 +76,7 @@ func (p *preview) plan(guard config.Guard, now time.Time) (*diff.Report, *Foreca
 	maps.Copy(f.state.Units, p.live)
 	ends := time.Now().Add(previewFor)
 	f.run(func() bool { return time.Now().Before(ends) })
-	report.Now = p.tellNow(stood, &f.Forecast)
+	report.Now, report.Joining = p.tellNow(stood, &f.Forecast), Joining(p.base, p.snapshot, p.clusters)
 	return report, &f.Forecast, nil
 }
 
@@ -116,6 +120,7 @@ type preview struct {
 	// force. concerned are the units that the change affects.
 	live      map[config.UnitPath]*rollout.Unit
 	standing  order.Standing
+	clusters  []string // that the daemon can reach; nil: nobody knows
 	concerned affected
 }
 

@@ -687,4 +687,13 @@ func TestPreviewOfHowUnitsAre(t *testing.T) {
 	if len(report.Changes) == 0 {
 		t.Error("a freeze hides changes")
 	}
+
+	// The daemon has the kubeconfig of no cluster, so what comes to one would wait.
+	f["services/shop/extra/objects.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: extra, namespace: shop-rz00a}\n"
+	f["services/shop/extra/swell.yaml"] = "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: extra}\nspec: {placement: {match: {labels: {ring: canary}}}}\n"
+	compiler.Snapshot("mended", mendedTree)
+	report, _ = preview(mended, compiler.Snapshot("extra", f.tree()))
+	if is := report.Unreached(); len(is) != 1 || is[0].Cluster != "sas-1" || is[0].Units != 1 {
+		t.Errorf("without kubeconfigs: %+v", report.Joining)
+	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/swell-sh/swell/render/impact"
 	"github.com/swell-sh/swell/render/report"
 	"github.com/swell-sh/swell/sync"
+	"github.com/swell-sh/swell/sync/fleet"
 	"github.com/swell-sh/swell/sync/rollout"
 )
 
@@ -188,15 +189,20 @@ func (o *diffOptions) compare(cmd *cobra.Command, compiler *render.Compiler, fro
 	if err := c.findProblems(); err != nil || c.head.Held || c.base.Held {
 		return c, err
 	}
-	guard := config.DefaultGuard
+	guard, live := config.DefaultGuard, rollout.Now{}
 	if cmd.Flags().Changed("config") {
 		settings, err := readDaemonConfig(o.config)
 		if err != nil {
 			return nil, err
 		}
 		guard = settings.Guard
+		names, err := fleet.Named(settings)
+		if err != nil {
+			return nil, err
+		}
+		live.Clusters = append([]string{}, names...)
 	}
-	c.report, c.plan, err = sync.PreviewPlan(c.base, c.head, compiler, guard, rollout.Now{}, time.Now())
+	c.report, c.plan, err = sync.PreviewPlan(c.base, c.head, compiler, guard, live, time.Now())
 	return c, err
 }
 

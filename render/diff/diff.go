@@ -128,6 +128,8 @@ type Report struct {
 	// Now are units that head has something else of and that are not as base wants them at the
 	// moment; sorted. Empty where nobody knows how the fleet is.
 	Now []Now `json:"now,omitempty"`
+	// Joining are clusters in which units that head places there would wait, sorted by name.
+	Joining []Joining `json:"joining,omitempty"`
 	// LeftOut are files and folders where units are that nothing comes of in head, as far as
 	// head has changed that or them; sorted.
 	LeftOut []config.LeftOut `json:"leftOut,omitempty"`
@@ -140,7 +142,24 @@ type Report struct {
 
 // IsNothing says that there is nothing to tell of units that were compared.
 func (r *Report) IsNothing() bool {
-	return len(r.Changes)+len(r.Kept)+len(r.Withheld)+len(r.Mended)+len(r.Now)+len(r.LeftOut)+len(r.Idle) == 0
+	return len(r.Changes)+len(r.Kept)+len(r.Withheld)+len(r.Mended)+len(r.Now)+len(r.Joining)+len(r.LeftOut)+len(r.Idle) == 0
+}
+
+// Joining is a cluster in which units would wait that head places there.
+type Joining struct {
+	Cluster string `json:"cluster"`
+	Units   int    `json:"units"`
+	// Unreached says that the daemon does not know how to reach it. Else nobody knows whether it does.
+	Unreached bool `json:"unreached,omitempty"`
+}
+
+// Text says what waits there, and what to do.
+func (j *Joining) Text() string {
+	units := document.Count(j.Units, "unit")
+	if j.Unreached {
+		return fmt.Sprintf("cluster %s: the daemon's configuration does not say how to reach it, and the change places %s there, which would wait: give the daemon its kubeconfig first", j.Cluster, units)
+	}
+	return fmt.Sprintf("cluster %s: it is new, and the change places %s there, which wait until the daemon has its kubeconfig", j.Cluster, units)
 }
 
 // Units are those that the report tells of, sorted.

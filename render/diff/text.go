@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/swell-sh/swell/config"
@@ -148,6 +149,11 @@ func (r *Report) NowLines() (lines []string) {
 	return lines
 }
 
+// Unreached are the clusters that the daemon cannot reach, and that units are placed in.
+func (r *Report) Unreached() []Joining {
+	return slices.DeleteFunc(slices.Clone(r.Joining), func(j Joining) bool { return !j.Unreached })
+}
+
 // nowCounts counts the units by how they are: "2 units held now".
 func (r *Report) nowCounts() string {
 	var words []string
@@ -221,6 +227,9 @@ func (r *Report) Summary() string {
 		unknown += fmt.Sprintf("; %s kept as it is", document.Count(len(r.Kept), "unit"))
 	}
 	unknown += r.nowCounts()
+	if n := len(r.Unreached()); n > 0 {
+		unknown += fmt.Sprintf("; %s without a kubeconfig", document.Count(n, "cluster"))
+	}
 	if len(r.LeftOut) > 0 {
 		unknown += fmt.Sprintf("; %s left out", document.Count(len(r.LeftOut), "path"))
 	}

@@ -342,6 +342,8 @@ func TestVerdict(t *testing.T) {
 			Rules: []string{"budget"}}, Good, "1 object in 1 unit on 1 target: 1 created"},
 		{Change{Report: &diff.Report{Now: []diff.Now{{Unit: "a", Status: "held"}, {Unit: "b", Status: "masked"}, {Unit: "c", Status: "held"}}}}, Good,
 			"no changes; 2 units held now; 1 unit masked now"},
+		{Change{Report: &diff.Report{Joining: []diff.Joining{{Cluster: "three", Units: 1}}}}, Good, "no changes"},
+		{Change{Report: &diff.Report{Joining: []diff.Joining{{Cluster: "three", Units: 1, Unreached: true}}}}, Bad, "no changes; 1 cluster without a kubeconfig"},
 	} {
 		if got, text := test.change.Verdict(); got != test.want || text != test.text {
 			t.Errorf("%s %q, want %s %q", got, text, test.want, test.text)

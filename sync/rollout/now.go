@@ -26,6 +26,8 @@ type Now struct {
 	More int `json:"more,omitempty"`
 	// Standing are the orders in force.
 	Standing order.Standing `json:"standing,omitempty"`
+	// Clusters are those that the daemon's configuration says how to reach; nil: nobody knows.
+	Clusters []string `json:"clusters"`
 }
 
 // UnitNow is a unit in a [Now].
@@ -107,6 +109,7 @@ func (n *Now) KeyOf(units []config.UnitPath) string {
 			fmt.Fprintf(&b, "%d %s\n", o.Seq, o.Until)
 		}
 	}
+	fmt.Fprintf(&b, "%q\n", n.Clusters)
 	for _, path := range units {
 		if u, ok := n.Units[path]; ok {
 			fmt.Fprintf(&b, "%s %q\n", path, u.Key)
