@@ -60,6 +60,25 @@ func PreviewPlan(base, head *render.Snapshot, compiler *render.Compiler, guard c
 	return p.plan(guard, now)
 }
 
+// PreviewLater tells what head changes in units of which it has problems only by the rules of what it goes
+// to: they are released with the next commit. alone is head without those rules, and what compiler made last. Nil where there are none.
+func PreviewLater(base, head, alone *render.Snapshot, compiler *render.Compiler, guard config.Guard) (*diff.Report, error) {
+	units := map[config.UnitPath]bool{}
+	for _, unit := range ownership.Broken(head) {
+		if is := alone.Units.Get(unit.Path); !alone.Held && is != nil && len(is.Problems) == 0 {
+			units[unit.Path] = true
+		}
+	}
+	if len(units) == 0 {
+		return nil, nil
+	}
+	report, err := Preview(base, alone, compiler, guard)
+	if err != nil {
+		return nil, err
+	}
+	return report.Of(units), nil
+}
+
 func (p *preview) plan(guard config.Guard, now time.Time) (*diff.Report, *Forecast, error) {
 	report, err := p.report(guard)
 	if err != nil || report.Refused != "" {

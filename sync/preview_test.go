@@ -697,3 +697,58 @@ func TestPreviewOfHowUnitsAre(t *testing.T) {
 		t.Errorf("without kubeconfigs: %+v", report.Joining)
 	}
 }
+
+// TestPreviewOfRulesOfTheBase: what a commit lets in is held for it by the rules that there were, and
+// released with the next commit, whatever that is about. The preview of the first shows it, that of the second
+// says that it comes, and the daemon does so.
+func TestPreviewOfRulesOfTheBase(t *testing.T) {
+	t.Parallel()
+	const extra = "services/shop/extra"
+	f := exampleFiles(t)
+	f[extra+"/swell.yaml"] = "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: extra}\nspec: {placement: {match: {labels: {ring: canary}}}}\n"
+	f[extra+"/objects.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: extra, namespace: shop-rz00a}\n"
+	shared := cache.Memory()
+	compiler := render.Compiler{Cache: shared}
+	good, goodTree := compiler.Snapshot("good", f.tree()), f.tree()
+	fleet := newFleetOf(t, t.TempDir(), shared, good, goodTree)
+	take := func(commit config.Commit, tree config.Tree) map[string]diff.Action {
+		clear(fleet.did)
+		fleet.d.setCommit(commit, tree)
+		fleet.run()
+		return maps.Clone(fleet.did)
+	}
+	take("good", goodTree)
+
+	f.replace("swell.yaml", "spec:\n", "spec:\n  checks: {plainSecrets: pass}\n")
+	f[extra+"/token.yaml"] = "apiVersion: v1\nkind: Secret\nmetadata: {name: token, namespace: shop-rz00a}\nstringData: {token: abcdefgh}\n"
+	loose := f.tree()
+	compiler.Base = good.Repository
+	head := compiler.Snapshot("loose", loose)
+	report, err := Preview(good, head, &compiler, config.DefaultGuard)
+	fleet.must(err)
+	if len(report.Unknown) != 1 || report.Unknown[0] != extra {
+		t.Fatalf("not compared: %v, %v", report.Unknown, head.Problems)
+	}
+	compiler.Base = nil
+	later, err := PreviewLater(good, head, compiler.Accepted("loose", loose), &compiler, config.DefaultGuard)
+	fleet.must(err)
+	if did := take("loose", loose); len(did) > 0 {
+		t.Errorf("it was released: %v", did)
+	}
+
+	f["README.md"] = "a commit of somebody else\n"
+	compiler.Base = good.Repository
+	base := compiler.Accepted("loose", loose)
+	compiler.Base = base.Repository
+	live, err := fleet.d.Live()
+	fleet.must(err)
+	report, _, err = PreviewPlan(base, compiler.Snapshot("next", f.tree()), &compiler, config.DefaultGuard, live, fleet.now)
+	fleet.must(err)
+	if is := report.NowLines(); len(is) != 1 || !strings.HasPrefix(is[0], "services/shop/extra: now blocked: ") || !strings.HasSuffix(is[0], "A merge begins a release of it, from the first wave") {
+		t.Errorf("of the next commit: %q", is)
+	}
+	said := predicted(head, later, true)
+	if d := cmp.Diff(said, take("next", f.tree())); d != "" || len(said) == 0 {
+		t.Errorf("(-said +did):\n%s", d)
+	}
+}

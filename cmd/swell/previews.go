@@ -116,6 +116,7 @@ type outside struct {
 	previews  *preview.Previewer  // nil: none
 	announcer *announce.Announcer // nil: none
 	aside     string              // why the newest commit of the branch is not followed; empty: it is
+	since     config.Commit       // the one that was taken before the newest one; empty: none
 	stop      func()
 }
 
@@ -169,7 +170,10 @@ func (o *outside) observe(r sync.Record, state *rollout.State, live func() (roll
 	if r.Fetched {
 		o.aside = asideOf(errors.Join(r.Errors...))
 	}
-	o.previews.SetBase(preview.Base{Commit: r.Commit, Monorepo: r.Monorepo, Aside: o.aside})
+	if r.NewCommit {
+		o.since = r.Since
+	}
+	o.previews.SetBase(preview.Base{Commit: r.Commit, Monorepo: r.Monorepo, Since: o.since, Aside: o.aside})
 	looked := o.announcer.Observe(state, announce.Pass{Monorepo: r.Monorepo, Commit: r.Commit, New: r.NewCommit, Since: r.Since, Refused: r.Refused, Broken: r.Broken, Problems: len(r.Problems) > 0,
 		Happened: r.NewCommit || len(r.Transitions)+len(r.Actions) > 0})
 	if !looked {

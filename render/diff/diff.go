@@ -130,6 +130,9 @@ type Report struct {
 	Now []Now `json:"now,omitempty"`
 	// Joining are clusters in which units that head places there would wait, sorted by name.
 	Joining []Joining `json:"joining,omitempty"`
+	// Later is what head changes in units that have problems by the rules of base alone: it is released
+	// with the next commit. Nil: nothing.
+	Later *Report `json:"later,omitempty"`
 	// LeftOut are files and folders where units are that nothing comes of in head, as far as
 	// head has changed that or them; sorted.
 	LeftOut []config.LeftOut `json:"leftOut,omitempty"`
@@ -160,6 +163,17 @@ func (j *Joining) Text() string {
 		return fmt.Sprintf("cluster %s: the daemon's configuration does not say how to reach it, and the change places %s there, which would wait: give the daemon its kubeconfig first", j.Cluster, units)
 	}
 	return fmt.Sprintf("cluster %s: it is new, and the change places %s there, which wait until the daemon has its kubeconfig", j.Cluster, units)
+}
+
+// Of is what the report tells of the changes of some units; nil where that is nothing.
+func (r *Report) Of(units map[config.UnitPath]bool) *Report {
+	of := func(k Kept) bool { return !units[k.Unit] }
+	part := &Report{Changes: slices.DeleteFunc(slices.Clone(r.Changes), func(c Change) bool { return !units[c.Unit] }),
+		Kept: slices.DeleteFunc(slices.Clone(r.Kept), of), Withheld: slices.DeleteFunc(slices.Clone(r.Withheld), of)}
+	if part.IsNothing() {
+		return nil
+	}
+	return part
 }
 
 // Units are those that the report tells of, sorted.

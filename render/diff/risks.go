@@ -304,5 +304,8 @@ func (r *Report) Risks(most int) (lines []string) {
 			lines = append(lines, fmt.Sprintf("%s: %s on %s: %s", visible(c.Unit), c.Object, Targets(risk.Targets, most), risk.Text))
 		}
 	}
+	if r.Later != nil {
+		lines = append(lines, r.Later.Risks(most)...)
+	}
 	return lines
 }

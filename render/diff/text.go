@@ -130,6 +130,12 @@ func (r *Report) write(w io.Writer, most int) error {
 	for _, line := range r.Idle {
 		fmt.Fprintf(&b, "%s\n  it matched before the change\n", document.Printable(line))
 	}
+	if r.Later != nil {
+		fmt.Fprintf(&b, "\n%s:\n\n", LaterTitle)
+		if err := r.Later.write(&b, most); err != nil {
+			return err
+		}
+	}
 	text := b.String()
 	if 0 < rest && rest < len(text) {
 		text = text[:rest] + "\n" + text[rest:]
@@ -137,6 +143,9 @@ func (r *Report) write(w io.Writer, most int) error {
 	_, err := io.WriteString(w, text)
 	return err
 }
+
+// LaterTitle is what [Report.Later] is called.
+const LaterTitle = "Held by the rules of the base alone: the next commit releases it, whatever that is about"
 
 // line says how the unit is.
 func (n *Now) line() string { return fmt.Sprintf("now %s: %s", n.Status, n.Text) }

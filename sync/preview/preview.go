@@ -153,6 +153,8 @@ func New(o Options) (*Previewer, error) {
 type Base struct {
 	Commit   config.Commit // the newest one, also where nothing is taken from it
 	Monorepo string        // its name
+	// Since is the commit that was taken before it, whose rules judge it, too; empty: there is none.
+	Since config.Commit
 	// Aside says why it is not the newest commit of the branch: a sentence. Empty: it is.
 	Aside string
 }
