@@ -18,11 +18,11 @@ func Joining(base, head *render.Snapshot, known []string) (all []diff.Joining) {
 	if head.Held || base.Held {
 		return nil
 	}
-	was, waits := clusterNames(base.Repository), map[string]bool{}
+	existing, waits := clusterNames(base.Repository), map[string]bool{}
 	for name := range clusterNames(head.Repository) {
-		waits[name] = known == nil && !was[name] || known != nil && !slices.Contains(known, name)
+		waits[name] = known == nil && !existing[name] || known != nil && !slices.Contains(known, name)
 	}
-	maps.DeleteFunc(waits, func(_ string, is bool) bool { return !is })
+	maps.DeleteFunc(waits, func(_ string, waiting bool) bool { return !waiting })
 	if len(waits) == 0 {
 		return nil
 	}
@@ -48,8 +48,8 @@ func clustersOf(unit *render.Unit) map[string]bool {
 		return names
 	}
 	for i := range unit.Placements {
-		if on := &unit.Placements[i]; on.Digest != "" {
-			names[on.Target.Name.Cluster()] = true
+		if placement := &unit.Placements[i]; placement.Digest != "" {
+			names[placement.Target.Name.Cluster()] = true
 		}
 	}
 	return names

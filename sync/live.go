@@ -20,9 +20,9 @@ import (
 // Live returns how the fleet differs from one that has all of the newest commit. It belongs to the
 // pass, as [Options.Observe] does.
 func (d *Daemon) Live() (rollout.Now, error) {
-	is, err := d.state.Now(slices.Clone(d.orders.standing))
-	is.Clusters = append([]string{}, d.fleet.Names()...)
-	return is, err
+	fleet, err := d.state.Now(slices.Clone(d.orders.standing))
+	fleet.Clusters = append([]string{}, d.fleet.Names()...)
+	return fleet, err
 }
 
 // standings are how the units that the change affects are now, where that is not as the base wants
@@ -32,38 +32,39 @@ func (p *preview) standings(w *rollout.Wanted, now time.Time) map[config.UnitPat
 	look := state.Look(w.Bounds, w.Standing, now)
 	found := map[config.UnitPath]diff.Now{}
 	for path, u := range p.live {
-		is := status.Of(u, status.Known{Look: look})
+		unit := status.Of(u, status.Known{Look: look})
 		if p.quarantined(path) != "" {
-			is.Status = status.Quarantined
+			unit.Status = status.Quarantined
 		}
-		if !p.concerned[path] || is.Status == status.Done {
+		if !p.concerned[path] || unit.Status == status.Done {
 			continue
 		}
-		text := is.Reason
-		if is.Status == status.Progressing { // how far it is changes all the time
-			text = fmt.Sprintf("the release of %s is under way", is.Commit.Short())
+		text := unit.Reason
+		if unit.Status == status.Progressing { // how far it is changes all the time
+			text = fmt.Sprintf("the release of %s is under way", unit.Commit.Short())
 		}
-		found[path] = diff.Now{Unit: path, Status: string(is.Status), Text: sentences(text, p.behind(u))}
+		found[path] = diff.Now{Unit: path, Status: string(unit.Status), Text: sentences(text, p.behind(u))}
 	}
 	return found
 }
 
 // behind says how many targets do not have what the base wants of the unit.
 func (p *preview) behind(u *rollout.Unit) string {
-	was := p.baseWanted.Units[u.Path]
-	if was == nil {
+	wanted := p.baseWanted.Units[u.Path]
+	if wanted == nil {
 		return ""
 	}
 	missing := 0
-	for name, wanted := range was.Targets {
-		if t := u.Targets[name]; wanted.Digest != "" && (t == nil || t.Applied != wanted.Digest) {
+	for name, target := range wanted.Targets {
+		if t := u.Targets[name]; target.Digest != "" && (t == nil || t.Applied != target.Digest) {
 			missing++
 		}
 	}
 	if missing == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d of %s do not have what the base brought: a release brings that, too", missing, document.Count(len(was.Targets), "target"))
+	return fmt.Sprintf("%d of %s do not have what the base brought: a release brings that, too",
+		missing, document.Count(len(wanted.Targets), "target"))
 }
 
 // sentences are texts one after the other, those that are empty left out.
@@ -73,13 +74,13 @@ func sentences(texts ...string) string {
 
 // tellNow says how units are now and what the release does there, as it was foreseen.
 func (p *preview) tellNow(found map[config.UnitPath]diff.Now, f *Forecast) (lines []diff.Now) {
-	goes := map[config.UnitPath]*UnitForecast{}
+	forecasts := map[config.UnitPath]*UnitForecast{}
 	for i := range f.Units {
-		goes[f.Units[i].Unit] = &f.Units[i]
+		forecasts[f.Units[i].Unit] = &f.Units[i]
 	}
 	for _, path := range slices.Sorted(maps.Keys(found)) {
 		line := found[path]
-		line.Text = sentences(line.Text, p.then(path, goes[path], f.At))
+		line.Text = sentences(line.Text, p.then(path, forecasts[path], f.At))
 		lines = append(lines, line)
 	}
 	return lines

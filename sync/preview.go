@@ -42,7 +42,8 @@ func Preview(base, head *render.Snapshot, compiler *render.Compiler, guard confi
 // PreviewPlan is [Preview], and the way of the release through waves and gates. fleet says how the
 // fleet differs from one that has all of base: of the zero value nothing is known, and no order of
 // operators holds.
-func PreviewPlan(base, head *render.Snapshot, compiler *render.Compiler, guard config.Guard, fleet rollout.Now, now time.Time) (*diff.Report, *Forecast, error) {
+func PreviewPlan(base, head *render.Snapshot, compiler *render.Compiler, guard config.Guard, fleet rollout.Now, now time.Time,
+) (*diff.Report, *Forecast, error) {
 	units := affectedBy(base, head)
 	concerned := maps.Clone(units)
 	live, err := fleet.Decode()
@@ -60,12 +61,13 @@ func PreviewPlan(base, head *render.Snapshot, compiler *render.Compiler, guard c
 	return p.plan(guard, now)
 }
 
-// PreviewLater tells what head changes in units of which it has problems only by the rules of what it goes
-// to: they are released with the next commit. alone is head without those rules, and what compiler made last. Nil where there are none.
+// PreviewLater returns the changes of head in units that have problems only by the rules of the base: they
+// are released with the next commit. alone is head without those rules, which compiler made last. Nil
+// where there are none.
 func PreviewLater(base, head, alone *render.Snapshot, compiler *render.Compiler, guard config.Guard) (*diff.Report, error) {
 	units := map[config.UnitPath]bool{}
 	for _, unit := range ownership.Broken(head) {
-		if is := alone.Units.Get(unit.Path); !alone.Held && is != nil && len(is.Problems) == 0 {
+		if same := alone.Units.Get(unit.Path); !alone.Held && same != nil && len(same.Problems) == 0 {
 			units[unit.Path] = true
 		}
 	}
@@ -76,7 +78,7 @@ func PreviewLater(base, head, alone *render.Snapshot, compiler *render.Compiler,
 	if err != nil {
 		return nil, err
 	}
-	return report.Of(units), nil
+	return report.Only(units), nil
 }
 
 func (p *preview) plan(guard config.Guard, now time.Time) (*diff.Report, *Forecast, error) {
@@ -84,7 +86,8 @@ func (p *preview) plan(guard config.Guard, now time.Time) (*diff.Report, *Foreca
 	if err != nil || report.Refused != "" {
 		return report, nil, err
 	}
-	f := &forecast{prospect: p.prospect, now: now, withheld: p.verdict.Withheld, concerns: func(path config.UnitPath) bool { return p.concerned[path] }}
+	f := &forecast{prospect: p.prospect, now: now, withheld: p.verdict.Withheld}
+	f.concerns = func(path config.UnitPath) bool { return p.concerned[path] }
 	f.Commit = p.snapshot.Commit
 	was, is := *p.baseWanted, *p.wanted
 	was.Bounds, is.Bounds = boundsOf(p.base.Repository, nil), boundsOf(p.snapshot.Repository, p.snapshot.Base)
@@ -113,7 +116,7 @@ func (p *preview) report(guard config.Guard) (*diff.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	maps.DeleteFunc(losses, func(at object.UnitTarget, _ approval.Loss) bool { return p.quarantined(at.Unit) != "" })
+	maps.DeleteFunc(losses, func(place object.UnitTarget, _ approval.Loss) bool { return p.quarantined(place.Unit) != "" })
 	if p.verdict, err = p.judge(guard, new(approval.Ledger), losses); err != nil {
 		return nil, err
 	}

@@ -613,6 +613,10 @@ func TestPreviewOfHooks(t *testing.T) {
 	}
 }
 
+// onCanaries are Defaults of a unit that is on the canaries alone.
+const onCanaries = "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: extra}\n" +
+	"spec: {placement: {match: {labels: {ring: canary}}}}\n"
+
 // TestPreviewOfHowUnitsAre: a preview that is told how the fleet is says of the units that it changes
 // how they are and what a merge does there, and the daemon does that.
 func TestPreviewOfHowUnitsAre(t *testing.T) {
@@ -651,9 +655,11 @@ func TestPreviewOfHowUnitsAre(t *testing.T) {
 	mended, mendedTree := compiler.Snapshot("mended", f.tree()), f.tree()
 	compiler.Snapshot("failing", failingTree)
 	report, _ := preview(failing, compiler.Snapshot("mended", mendedTree))
-	want := "services/shop/cart: now rolled back: wave canary: target sas-1/rz00a: no such image; swell retry services/shop/cart tries it again. " +
+	want := "services/shop/cart: now rolled back: wave canary: target sas-1/rz00a: no such image; " +
+		"swell retry services/shop/cart tries it again. " +
 		"4 of 4 targets do not have what the base brought: a release brings that, too. A merge begins a release of it, from the first wave"
-	if d := cmp.Diff(want, now(report)); d != "" || len(report.Kept) > 0 || !strings.HasSuffix(report.Summary(), "; 1 unit rolled back now") {
+	if d := cmp.Diff(want, now(report)); d != "" || len(report.Kept) > 0 ||
+		!strings.HasSuffix(report.Summary(), "; 1 unit rolled back now") {
 		t.Errorf("of what mends it (-want +got): %s; kept %v, %s", d, report.Kept, report.Summary())
 	}
 	if did := take("mended", mendedTree); len(did) == 0 {
@@ -666,8 +672,8 @@ func TestPreviewOfHowUnitsAre(t *testing.T) {
 	if len(plan.Units) > 0 {
 		t.Errorf("what failed before is released: %+v", plan.Units)
 	}
-	if !strings.Contains(now(report), "services/shop/cart: now quarantined: A merge releases nothing of it: bundle ") || len(report.Changes) > 0 ||
-		len(report.Kept) != 1 || !report.Kept[0].Wholly() {
+	const nothing = "services/shop/cart: now quarantined: A merge releases nothing of it: bundle "
+	if !strings.Contains(now(report), nothing) || len(report.Changes) > 0 || len(report.Kept) != 1 || !report.Kept[0].Wholly() {
 		t.Errorf("of what failed before: %q, %d changes, kept %v", now(report), len(report.Changes), report.Kept)
 	}
 	if did := take("failing", failingTree); len(did) > 0 {
@@ -676,12 +682,15 @@ func TestPreviewOfHowUnitsAre(t *testing.T) {
 
 	// A freeze is one of the orders, and no state of a unit.
 	take("mended", mendedTree)
-	fleet.d.orders.standing = order.Standing{{Seq: 1, Verb: order.Freeze, By: "ada", Scope: order.Scope{Unit: cart}, At: fleet.now, Until: fleet.now.Add(48 * time.Hour)}}
+	freeze := order.Order{Seq: 1, Verb: order.Freeze, By: "ada", Scope: order.Scope{Unit: cart}, At: fleet.now}
+	freeze.Until = fleet.now.Add(48 * time.Hour)
+	fleet.d.orders.standing = order.Standing{freeze}
 	fleet.d.monorepo.wanted.Order(fleet.d.orders.standing)
 	f.replace(spec, "cart:1.5.1", "cart:1.6.0")
 	compiler.Snapshot("mended", mendedTree)
 	report, plan = preview(mended, compiler.Snapshot("newer", f.tree()))
-	if now(report) != "" || len(plan.Units) != 1 || len(plan.Units[0].Waves[0].Holds) != 1 || plan.Units[0].Waves[0].Holds[0].Kind != rollout.HeldByFreeze {
+	if now(report) != "" || len(plan.Units) != 1 || len(plan.Units[0].Waves[0].Holds) != 1 ||
+		plan.Units[0].Waves[0].Holds[0].Kind != rollout.HeldByFreeze {
 		t.Errorf("of a unit that is frozen: %q, %+v", now(report), plan.Units)
 	}
 	if len(report.Changes) == 0 {
@@ -690,10 +699,10 @@ func TestPreviewOfHowUnitsAre(t *testing.T) {
 
 	// The daemon has the kubeconfig of no cluster, so what comes to one would wait.
 	f["services/shop/extra/objects.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: extra, namespace: shop-rz00a}\n"
-	f["services/shop/extra/swell.yaml"] = "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: extra}\nspec: {placement: {match: {labels: {ring: canary}}}}\n"
+	f["services/shop/extra/swell.yaml"] = onCanaries
 	compiler.Snapshot("mended", mendedTree)
 	report, _ = preview(mended, compiler.Snapshot("extra", f.tree()))
-	if is := report.Unreached(); len(is) != 1 || is[0].Cluster != "sas-1" || is[0].Units != 1 {
+	if clusters := report.Unreached(); len(clusters) != 1 || clusters[0].Cluster != "sas-1" || clusters[0].Units != 1 {
 		t.Errorf("without kubeconfigs: %+v", report.Joining)
 	}
 }
@@ -705,7 +714,7 @@ func TestPreviewOfRulesOfTheBase(t *testing.T) {
 	t.Parallel()
 	const extra = "services/shop/extra"
 	f := exampleFiles(t)
-	f[extra+"/swell.yaml"] = "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: extra}\nspec: {placement: {match: {labels: {ring: canary}}}}\n"
+	f[extra+"/swell.yaml"] = onCanaries
 	f[extra+"/objects.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: extra, namespace: shop-rz00a}\n"
 	shared := cache.Memory()
 	compiler := render.Compiler{Cache: shared}
@@ -720,7 +729,8 @@ func TestPreviewOfRulesOfTheBase(t *testing.T) {
 	take("good", goodTree)
 
 	f.replace("swell.yaml", "spec:\n", "spec:\n  checks: {plainSecrets: pass}\n")
-	f[extra+"/token.yaml"] = "apiVersion: v1\nkind: Secret\nmetadata: {name: token, namespace: shop-rz00a}\nstringData: {token: abcdefgh}\n"
+	f[extra+"/token.yaml"] = "apiVersion: v1\nkind: Secret\nmetadata: {name: token, namespace: shop-rz00a}\n" +
+		"stringData: {token: abcdefgh}\n"
 	loose := f.tree()
 	compiler.Base = good.Repository
 	head := compiler.Snapshot("loose", loose)
@@ -744,11 +754,13 @@ func TestPreviewOfRulesOfTheBase(t *testing.T) {
 	fleet.must(err)
 	report, _, err = PreviewPlan(base, compiler.Snapshot("next", f.tree()), &compiler, config.DefaultGuard, live, fleet.now)
 	fleet.must(err)
-	if is := report.NowLines(); len(is) != 1 || !strings.HasPrefix(is[0], "services/shop/extra: now blocked: ") || !strings.HasSuffix(is[0], "A merge begins a release of it, from the first wave") {
-		t.Errorf("of the next commit: %q", is)
+	lines := report.NowLines()
+	if len(lines) != 1 || !strings.HasPrefix(lines[0], "services/shop/extra: now blocked: ") ||
+		!strings.HasSuffix(lines[0], "A merge begins a release of it, from the first wave") {
+		t.Errorf("of the next commit: %q", lines)
 	}
-	said := predicted(head, later, true)
-	if d := cmp.Diff(said, take("next", f.tree())); d != "" || len(said) == 0 {
+	foretold := predicted(head, later, true)
+	if d := cmp.Diff(foretold, take("next", f.tree())); d != "" || len(foretold) == 0 {
 		t.Errorf("(-said +did):\n%s", d)
 	}
 }

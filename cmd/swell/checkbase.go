@@ -164,8 +164,8 @@ func broughtSince(earlier, s *render.Snapshot, problems document.Problems) (brou
 // printJoining says in which clusters units would wait that the change places there, as far as it is known
 // without the daemon's configuration.
 func printJoining(w io.Writer, base, head *render.Snapshot) {
-	for _, is := range sync.Joining(base, head, nil) {
-		fmt.Fprintf(w, "swell: note: %s\n", is.Text())
+	for _, cluster := range sync.Joining(base, head, nil) {
+		fmt.Fprintf(w, "swell: note: %s\n", cluster.Text())
 	}
 }
 

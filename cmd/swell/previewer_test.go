@@ -48,37 +48,41 @@ func TestPreviewerKnowsTheFleet(t *testing.T) {
 	}
 	good := commit()
 	write("swell.yaml", "apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: small}\nspec: {checks: {plainSecrets: pass}}\n")
-	write("services/token/token.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: token, namespace: cart}\nstringData: {token: abcdefgh}\n")
+	write("services/token/token.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: token, namespace: cart}\n"+
+		"stringData: {token: abcdefgh}\n")
 	loose := commit() // and is held by the rules of good
 	write("services/more/more.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: more, namespace: cart}\n")
 	commit()
 
-	settings := &config.Daemon{State: t.TempDir(), Guard: config.DefaultGuard, Repository: config.GitRepository{URL: dir, Branch: "main"}}
+	repository := config.GitRepository{URL: dir, Branch: "main"}
+	settings := &config.Daemon{State: t.TempDir(), Guard: config.DefaultGuard, Repository: repository}
 	src, err := source.Open(source.Config{URL: dir, Branch: "main"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := &previewer{settings: settings, src: src, runner: &checker.Runner{}, compiler: &render.Compiler{}}
 	defer src.Close()
-	answer := func(base preview.Base, now rollout.Now) preview.Answer {
+	ask := func(base preview.Base, now rollout.Now) preview.Answer {
 		t.Helper()
-		is, err := p.answer(t.Context(), preview.Ask{Base: base, Branch: "main", Ref: "refs/heads/main", Now: now})
-		if err != nil || is.Failed != "" {
-			t.Fatal(is.Failed, err)
+		answer, err := p.answer(t.Context(), preview.Ask{Base: base, Branch: "main", Ref: "refs/heads/main", Now: now})
+		if err != nil || answer.Failed != "" {
+			t.Fatal(answer.Failed, err)
 		}
-		return is
+		return answer
 	}
 	const mended = "services/token\n  mended: "
-	if is := answer(preview.Base{Commit: loose, Monorepo: "small"}, rollout.Now{}); is.Bad || strings.Contains(is.Comment, mended) || len(is.Units) != 1 {
-		t.Errorf("alone: bad %t, about %s:\n%s", is.Bad, is.Units, is.Comment)
+	a := ask(preview.Base{Commit: loose, Monorepo: "small"}, rollout.Now{})
+	if a.Bad || strings.Contains(a.Comment, mended) || len(a.Units) != 1 {
+		t.Errorf("alone: bad %t, about %s:\n%s", a.Bad, a.Units, a.Comment)
 	}
-	is := answer(preview.Base{Commit: loose, Monorepo: "small", Since: good}, rollout.Now{Clusters: []string{"dev-1"}})
+	a = ask(preview.Base{Commit: loose, Monorepo: "small", Since: good}, rollout.Now{Clusters: []string{"dev-1"}})
 	const unreached = "cluster dev-2: the daemon's configuration does not say how to reach it, and the change places 2 units there"
-	if !is.Bad || !strings.Contains(is.Comment, mended) || !strings.Contains(is.Comment, unreached) || len(is.Units) != 2 {
-		t.Errorf("with how the fleet is: bad %t, about %s:\n%s", is.Bad, is.Units, is.Comment)
+	if !a.Bad || !strings.Contains(a.Comment, mended) || !strings.Contains(a.Comment, unreached) || len(a.Units) != 2 {
+		t.Errorf("with how the fleet is: bad %t, about %s:\n%s", a.Bad, a.Units, a.Comment)
 	}
-	is = answer(preview.Base{Commit: good, Monorepo: "small"}, rollout.Now{})
-	if !is.Bad || !strings.Contains(is.Comment, "**Held by the rules of the base alone") || !strings.Contains(is.Comment, "created Secret/cart/token") {
-		t.Errorf("what the base holds: bad %t:\n%s", is.Bad, is.Comment)
+	a = ask(preview.Base{Commit: good, Monorepo: "small"}, rollout.Now{})
+	if !a.Bad || !strings.Contains(a.Comment, "**Held by the rules of the base alone") ||
+		!strings.Contains(a.Comment, "created Secret/cart/token") {
+		t.Errorf("what the base holds: bad %t:\n%s", a.Bad, a.Comment)
 	}
 }

@@ -179,12 +179,12 @@ func (o *outside) observe(r sync.Record, state *rollout.State, live func() (roll
 	if !looked {
 		return // a later pass has a look
 	}
-	is, err := live()
+	fleet, err := live()
 	if err != nil {
 		o.web.log.Error("previews: how the fleet is", "err", err)
 		return
 	}
-	o.previews.SetFleet(is)
+	o.previews.SetFleet(fleet)
 }
 
 // asideOf says why the newest commit of the branch is not followed, by what came of the last

@@ -160,16 +160,18 @@ type Joining struct {
 func (j *Joining) Text() string {
 	units := document.Count(j.Units, "unit")
 	if j.Unreached {
-		return fmt.Sprintf("cluster %s: the daemon's configuration does not say how to reach it, and the change places %s there, which would wait: give the daemon its kubeconfig first", j.Cluster, units)
+		return fmt.Sprintf("cluster %s: the daemon's configuration does not say how to reach it, and the change places %s there, "+
+			"which would wait: give the daemon its kubeconfig first", j.Cluster, units)
 	}
-	return fmt.Sprintf("cluster %s: it is new, and the change places %s there, which wait until the daemon has its kubeconfig", j.Cluster, units)
+	return fmt.Sprintf("cluster %s: it is new, and the change places %s there, which wait until the daemon has its kubeconfig",
+		j.Cluster, units)
 }
 
-// Of is what the report tells of the changes of some units; nil where that is nothing.
-func (r *Report) Of(units map[config.UnitPath]bool) *Report {
-	of := func(k Kept) bool { return !units[k.Unit] }
+// Only returns the part of the report about the changes of some units; nil where there are none.
+func (r *Report) Only(units map[config.UnitPath]bool) *Report {
+	others := func(k Kept) bool { return !units[k.Unit] }
 	part := &Report{Changes: slices.DeleteFunc(slices.Clone(r.Changes), func(c Change) bool { return !units[c.Unit] }),
-		Kept: slices.DeleteFunc(slices.Clone(r.Kept), of), Withheld: slices.DeleteFunc(slices.Clone(r.Withheld), of)}
+		Kept: slices.DeleteFunc(slices.Clone(r.Kept), others), Withheld: slices.DeleteFunc(slices.Clone(r.Withheld), others)}
 	if part.IsNothing() {
 		return nil
 	}
@@ -184,8 +186,8 @@ func (r *Report) Units() (units []config.UnitPath) {
 	for _, k := range slices.Concat(r.Kept, r.Withheld) {
 		units = append(units, k.Unit)
 	}
-	for _, is := range r.Now {
-		units = append(units, is.Unit)
+	for _, now := range r.Now {
+		units = append(units, now.Unit)
 	}
 	units = slices.Concat(units, r.Unknown, r.Mended)
 	slices.Sort(units)

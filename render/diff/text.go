@@ -119,9 +119,9 @@ func (r *Report) write(w io.Writer, most int) error {
 		}
 		fmt.Fprintf(&b, "%s\n  kept as it is%s: %s\n", visible(kept.Unit), on, kept.Reason)
 	}
-	for _, is := range r.Now {
-		if now[is.Unit] != "" {
-			fmt.Fprintf(&b, "%s\n  %s\n", visible(is.Unit), now[is.Unit])
+	for i := range r.Now {
+		if path := r.Now[i].Unit; now[path] != "" {
+			fmt.Fprintf(&b, "%s\n  %s\n", visible(path), now[path])
 		}
 	}
 	for _, left := range r.LeftOut {
@@ -167,9 +167,10 @@ func (r *Report) Unreached() []Joining {
 func (r *Report) nowCounts() string {
 	var words []string
 	count := map[string]int{}
-	for _, is := range r.Now {
-		if count[is.Status]++; count[is.Status] == 1 {
-			words = append(words, is.Status)
+	for i := range r.Now {
+		word := r.Now[i].Status
+		if count[word]++; count[word] == 1 {
+			words = append(words, word)
 		}
 	}
 	text := ""

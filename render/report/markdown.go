@@ -147,7 +147,7 @@ func (c *Change) impactLines() (lines []string) {
 // nowTitle is that of the units that are not as the base wants them.
 const nowTitle = "How units are now"
 
-// laterLines are what is released with the next commit.
+// laterLines are the changes that are released with the next commit.
 func (c *Change) laterLines(write func(*diff.Report, io.Writer) error) []string {
 	if c.Report == nil || c.Report.Later == nil {
 		return nil

@@ -62,8 +62,8 @@ func drawChange(t *rapid.T) *Change {
 	for _, kept := range texts(3) {
 		c.Report.Kept = append(c.Report.Kept, diff.Kept{Unit: config.UnitPath(kept), Reason: text()})
 	}
-	for _, is := range texts(3) {
-		c.Report.Now = append(c.Report.Now, diff.Now{Unit: config.UnitPath(is), Status: "held", Text: text()})
+	for _, unit := range texts(3) {
+		c.Report.Now = append(c.Report.Now, diff.Now{Unit: config.UnitPath(unit), Status: "held", Text: text()})
 	}
 	if rapid.Bool().Draw(t, "kinds") {
 		c.Impact = &impact.Report{Broken: []impact.Broken{{Code: "SW1001", Message: text(), Units: []config.UnitPath{config.UnitPath(text())}}}}
@@ -162,15 +162,18 @@ func TestRiskFirst(t *testing.T) {
 
 // TestHowUnitsAre: how units are stands before the way of the release, and at the unit in a text.
 func TestHowUnitsAre(t *testing.T) {
-	now := []diff.Now{{Unit: "services/a", Status: "held", Text: "wave canary: no such image. A merge begins a release of it"}, {Unit: "services/b", Status: "quarantined", Text: "why"}}
-	c := &Change{Releases: "services/a: starts", Report: &diff.Report{Now: now,
-		Changes: []diff.Change{{Unit: "services/a", Action: diff.Created, Object: "Pod/ns/a", Targets: []config.TargetName{"one"}}}}}
+	now := []diff.Now{{Unit: "services/a", Status: "held", Text: "no such image. A merge begins a release of it"},
+		{Unit: "services/b", Status: "quarantined", Text: "why"}}
+	created := diff.Change{Unit: "services/a", Action: diff.Created, Object: "Pod/ns/a", Targets: []config.TargetName{"one"}}
+	c := &Change{Releases: "services/a: starts", Report: &diff.Report{Now: now, Changes: []diff.Change{created}}}
 	text := c.Markdown(MaxBytes)
-	line := strings.Index(text, "services/a: now held: wave canary: no such image. A merge begins a release of it\nservices/b: now quarantined: why\n")
-	if line < 0 || line > strings.Index(text, "services/a: starts") || !strings.Contains(c.Page("t", ""), "services/b: now quarantined: why") {
+	line := strings.Index(text, "services/a: now held: no such image. A merge begins a release of it\nservices/b: now quarantined: why\n")
+	if line < 0 || line > strings.Index(text, "services/a: starts") ||
+		!strings.Contains(c.Page("t", ""), "services/b: now quarantined: why") {
 		t.Errorf("got\n%s", text)
 	}
-	want := "services/a\n  now held: wave canary: no such image. A merge begins a release of it\n  created Pod/ns/a on target one\n\nservices/b\n  now quarantined: why"
+	want := "services/a\n  now held: no such image. A merge begins a release of it\n  created Pod/ns/a on target one\n\n" +
+		"services/b\n  now quarantined: why"
 	if got := strings.Join(textOf(c.Report.Write), "\n"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -340,10 +343,12 @@ func TestVerdict(t *testing.T) {
 		{Change{Report: &diff.Report{}, Rules: []string{"budget", "Mask night"}}, Good, "2 rules edited, no objects change"},
 		{Change{Report: &diff.Report{Changes: []diff.Change{{Unit: "a", Action: diff.Created, Targets: []config.TargetName{"b"}}}},
 			Rules: []string{"budget"}}, Good, "1 object in 1 unit on 1 target: 1 created"},
-		{Change{Report: &diff.Report{Now: []diff.Now{{Unit: "a", Status: "held"}, {Unit: "b", Status: "masked"}, {Unit: "c", Status: "held"}}}}, Good,
+		{Change{Report: &diff.Report{Now: []diff.Now{
+			{Unit: "a", Status: "held"}, {Unit: "b", Status: "masked"}, {Unit: "c", Status: "held"}}}}, Good,
 			"no changes; 2 units held now; 1 unit masked now"},
 		{Change{Report: &diff.Report{Joining: []diff.Joining{{Cluster: "three", Units: 1}}}}, Good, "no changes"},
-		{Change{Report: &diff.Report{Joining: []diff.Joining{{Cluster: "three", Units: 1, Unreached: true}}}}, Bad, "no changes; 1 cluster without a kubeconfig"},
+		{Change{Report: &diff.Report{Joining: []diff.Joining{{Cluster: "three", Units: 1, Unreached: true}}}}, Bad,
+			"no changes; 1 cluster without a kubeconfig"},
 	} {
 		if got, text := test.change.Verdict(); got != test.want || text != test.text {
 			t.Errorf("%s %q, want %s %q", got, text, test.want, test.text)

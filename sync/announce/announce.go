@@ -460,16 +460,16 @@ func (a *Announcer) forget(commit config.Commit) {
 }
 
 // ended ends the statuses of waves that the commit releases nothing through any more.
-func (t *told) ended(is *Progress, newest config.Commit) (ends []Wave) {
-	for name, was := range t.Statuses {
-		if was.State != forge.Pending || slices.ContainsFunc(is.Waves, func(w Wave) bool { return w.Name == name }) {
+func (t *told) ended(p *Progress, newest config.Commit) (ends []Wave) {
+	for name, status := range t.Statuses {
+		if status.State != forge.Pending || slices.ContainsFunc(p.Waves, func(w Wave) bool { return w.Name == name }) {
 			continue
 		}
 		end := Wave{Name: name, State: forge.Success, Text: "superseded by " + newest.Short()}
 		switch {
-		case was.Text == removesText:
+		case status.Text == removesText:
 			end.Text = "removed"
-		case newest == is.Commit:
+		case newest == p.Commit:
 			end.Text = "nothing is left of it to release"
 		}
 		ends = append(ends, end)
@@ -511,16 +511,16 @@ func (a *Announcer) status(ctx context.Context, commit config.Commit, t *told, o
 }
 
 // findPulls finds the pull requests that the commit merges, once there is anything to tell on them.
-func (a *Announcer) findPulls(ctx context.Context, is *Progress, t *told) error {
+func (a *Announcer) findPulls(ctx context.Context, p *Progress, t *told) error {
 	if t.Asked || len(t.Statuses) == 0 {
 		return nil
 	}
-	pulls, err := a.merged(ctx, is.Commit, t.Since)
+	pulls, err := a.merged(ctx, p.Commit, t.Since)
 	if err != nil {
 		return err
 	}
 	t.Pulls, t.Asked = pulls, true
-	return a.keep(is.Commit, t)
+	return a.keep(p.Commit, t)
 }
 
 // comment writes on the pull requests that the commit merges, once a release failed; and once
@@ -565,34 +565,36 @@ func (a *Announcer) comment(ctx context.Context, is *Progress, t *told) error {
 // course writes under the previews of the pull requests that the commit merges how its release gets
 // on, wave by wave. The preview stays what was reviewed. It is edited maxEdits times at most, and
 // then once more at the end.
-func (a *Announcer) course(ctx context.Context, is *Progress, t *told) error {
-	text, now, over := t.courseText(is.Commit), a.Now(), is.Over
+func (a *Announcer) course(ctx context.Context, p *Progress, t *told) error {
+	text, now, finished := t.courseText(p.Commit), a.Now(), p.Over
 	digest := forge.DigestOf(text)
 	var refused []error // of one pull request
 	for _, number := range t.Pulls {
-		was := t.Courses[number]
-		if was.Digest == digest || was.Refused >= maxTries || was.Edits > maxEdits || was.Edits == maxEdits && !over {
+		before := t.Courses[number]
+		if before.Digest == digest || before.Refused >= maxTries || before.Edits > maxEdits || before.Edits == maxEdits && !finished {
 			continue
 		}
-		if next := was.At.Add(countEvery); now.Before(next) && !over {
+		if next := before.At.Add(countEvery); now.Before(next) && !finished {
 			a.later(next)
 			continue
 		}
-		id, err := a.Forge.Comment(ctx, number, forge.Comment{Subject: "release of " + t.Name, Under: preview.Subject(t.Name), ID: was.ID, Text: text, Digest: digest})
+		id, err := a.Forge.Comment(ctx, number, forge.Comment{
+			Subject: "release of " + t.Name, Below: preview.Subject(t.Name), ID: before.ID, Text: text, Digest: digest,
+		})
 		switch {
-		case err == nil && id == 0: // nothing was reviewed
-			was.Refused = maxTries
+		case err == nil && id == 0: // nothing before reviewed
+			before.Refused = maxTries
 		case err == nil:
-			was = toldComment{ID: id, Digest: digest, At: now, Edits: was.Edits + 1}
+			before = toldComment{ID: id, Digest: digest, At: now, Edits: before.Edits + 1}
 		case forge.IsRefusal(err):
-			if was.Refused++; was.Refused < maxTries {
+			if before.Refused++; before.Refused < maxTries {
 				refused = append(refused, err)
 			}
 		default:
 			return err
 		}
-		t.Courses[number] = was
-		if err := a.keep(is.Commit, t); err != nil {
+		t.Courses[number] = before
+		if err := a.keep(p.Commit, t); err != nil {
 			return err
 		}
 	}
@@ -610,9 +612,9 @@ func (t *told) courseText(commit config.Commit) string {
 	})
 	var lines []string
 	for _, name := range names {
-		is := t.Statuses[name]
-		text := is.Text
-		if is.State == forge.Pending && text != turnText && text != approvalText && text != removesText {
+		status := t.Statuses[name]
+		text := status.Text
+		if status.State == forge.Pending && text != turnText && text != approvalText && text != removesText {
 			text = "under way"
 		}
 		lines = append(lines, document.Cut(document.Printable(name+": "+text), maxCourse))

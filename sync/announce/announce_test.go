@@ -66,13 +66,13 @@ func (f *fakeForge) Comment(_ context.Context, number int, c forge.Comment) (int
 	if f.locked[number] {
 		return 0, &forge.Error{Status: http.StatusForbidden, Text: "locked"}
 	}
-	what := "comment"
-	if c.Under != "" {
-		if what = "under"; !f.reviewed[number] {
+	kind := "comment"
+	if c.Below != "" {
+		if kind = "below"; !f.reviewed[number] {
 			return 0, nil
 		}
 	}
-	f.said = append(f.said, fmt.Sprintf("%s %d: %s", what, number, strings.Join(strings.Fields(c.Text), " ")))
+	f.said = append(f.said, fmt.Sprintf("%s %d: %s", kind, number, strings.Join(strings.Fields(c.Text), " ")))
 	return int64(number), nil
 }
 
@@ -95,7 +95,7 @@ type world struct {
 	newest  config.Commit                // that was observed
 	taken   config.Commit                // the last one, which outlives a process
 	ill     map[config.TargetName]string // why what is applied there is refused
-	slow    bool                         // what is removed takes its time
+	slow    bool                         // removals take their time
 }
 
 func commitOf(name string) config.Commit { return config.Commit(strings.Repeat(name, 20)) }
@@ -256,38 +256,38 @@ func TestAnnounce(t *testing.T) {
 	})
 }
 
-// How the release gets on stands under what was reviewed, wave by wave: not for each unit and soak, and
-// no more than so many times.
+// The course of the release stands below the reviewed text, wave by wave: not for each unit and soak,
+// and it is written a bounded number of times.
 func TestCourse(t *testing.T) {
 	play(t, func(w *world) {
 		w.forge.merges[commitOf("aa")], w.forge.reviewed = 7, map[int]bool{7: true}
-		under := func(what string, want ...string) {
+		below := func(step string, want ...string) {
 			t.Helper()
-			got := w.hears("under")
+			got := w.hears("below")
 			for i := range want {
-				want[i] = "under 7: --- **After the merge**, with commit aaaaaaaa ```text the commit: taken " + want[i] + " ```"
+				want[i] = "below 7: --- **After the merge**, with commit aaaaaaaa ```text the commit: taken " + want[i] + " ```"
 			}
 			if !slices.Equal(got, want) {
-				t.Errorf("%s: got %q, want %q", what, got, want)
+				t.Errorf("%s: got %q, want %q", step, got, want)
 			}
 		}
 		w.commit("aa", "cart", "web")
 		w.want.Units["web"].Rollout.Waves[0].Soak = 15 * time.Minute
 		w.pass()
-		under("it begins", "canary: under way rest: its turn has not come")
+		below("it begins", "canary: under way rest: its turn has not come")
 		for range 9 {
 			time.Sleep(time.Minute)
 			w.pass()
 			w.stop()
 			w.start()
 		}
-		under("nothing new while it soaks")
+		below("nothing new while it soaks")
 		time.Sleep(2 * time.Minute)
 		w.pass()
-		under("one unit is in the next wave", "canary: under way rest: under way")
+		below("one unit is in the next wave", "canary: under way rest: under way")
 		time.Sleep(10 * time.Minute)
 		w.pass()
-		under("it is over", "canary: passed: 2 units rest: passed: 2 units")
+		below("it is over", "canary: passed: 2 units rest: passed: 2 units")
 
 		w.forge.merges[commitOf("bb")] = 7
 		w.commit("bb", "cart")
@@ -297,7 +297,7 @@ func TestCourse(t *testing.T) {
 			w.a.Observe(w.state, Pass{Monorepo: "shop", Commit: w.want.Commit, Happened: true})
 			time.Sleep(2 * time.Minute)
 		}
-		if n := len(w.hears("under")); n < maxEdits || n > maxEdits+1 {
+		if n := len(w.hears("below")); n < maxEdits || n > maxEdits+1 {
 			t.Errorf("%d edits", n)
 		}
 	})
@@ -309,13 +309,15 @@ func TestRemovedUnit(t *testing.T) {
 	play(t, func(w *world) {
 		w.commit("aa", "cart", "web")
 		w.through()
-		w.says("both", "aa the commit success: taken", "aa canary pending: 0 of 2 units passed: soaks until Jan 1 00:10 UTC", "aa rest pending: its turn has not come",
+		w.says("both", "aa the commit success: taken",
+			"aa canary pending: 0 of 2 units passed: soaks until Jan 1 00:10 UTC", "aa rest pending: its turn has not come",
 			"aa canary success: passed: 2 units", "aa rest success: passed: 2 units")
 		w.commit("bb")
 		delete(w.want.Units, "cart")
 		w.slow = true
 		w.pass()
-		w.says("it is being removed", "bb the commit success: taken", "bb canary pending: removes what is not wanted any more", "bb rest pending: removes what is not wanted any more")
+		const removes = "pending: removes what is not wanted any more"
+		w.says("it is being removed", "bb the commit success: taken", "bb canary "+removes, "bb rest "+removes)
 		w.slow = false
 		for range 2 {
 			time.Sleep(6 * time.Minute)
@@ -327,8 +329,7 @@ func TestRemovedUnit(t *testing.T) {
 	})
 }
 
-// What a pull request brought while the daemon was down is told on it, and what one brought of which
-// nothing was taken until a later one mended it.
+// A failure is told on the pull requests that were merged while the daemon was down, too.
 func TestFailureOfAnEarlierMerge(t *testing.T) {
 	play(t, func(w *world) {
 		w.commit("aa", "cart")
@@ -340,13 +341,10 @@ func TestFailureOfAnEarlierMerge(t *testing.T) {
 		w.commit("bb", "cart")
 		w.pass()
 		w.pass()
+		findings := strings.Join(w.hears("comment"), "\n")
 		for _, pull := range []string{"comment 7", "comment 9"} {
-			if said := w.hears(""); !slices.ContainsFunc(said, func(line string) bool {
-				return strings.HasPrefix(line, pull+": ### swell: :x: the release of bbbbbbbb failed")
-			}) {
-				t.Errorf("%s: %q", pull, said)
-			} else {
-				w.forge.said = said
+			if !strings.Contains(findings, pull+": ### swell: :x: the release of bbbbbbbb failed") {
+				t.Errorf("%s: %q", pull, findings)
 			}
 		}
 	})

@@ -21,10 +21,10 @@ type Comment struct {
 	// Subject is what it is about, such as "preview of shop": letters, digits, hyphens,
 	// dots and spaces. A pull request has one comment for each.
 	Subject string
-	// Under is the subject of the comment at whose end it stands, with a marker of its own, so that
-	// what is above stays as it is. No line of the text begins with "<". Where there is no such comment, nothing is
-	// written. Empty: it is a comment of its own.
-	Under string
+	// Below is the subject of the comment at whose end it stands, with a marker of its own: the text
+	// above it stays as it is. No line of its own text begins with "<". Where there is no such
+	// comment, nothing is written. Empty: it is a comment of its own.
+	Below string
 	// ID is that of the comment, as it was returned before; 0: it is looked for.
 	ID   int64
 	Text string // markdown
@@ -53,7 +53,7 @@ const markerStart = "<!-- swell: "
 func marker(subject string) string { return markerStart + subject + ": " }
 
 // first is the marker that the comment begins with in which this one stands.
-func (c *Comment) first() string { return marker(cmp.Or(c.Under, c.Subject)) }
+func (c *Comment) first() string { return marker(cmp.Or(c.Below, c.Subject)) }
 
 func (c *Comment) body() string {
 	return marker(c.Subject) + c.Digest + " " + sumOf(c.Text) + " -->\n" + c.Text
@@ -66,9 +66,9 @@ func (c *Comment) says(body string) bool {
 	return strings.TrimSuffix(line, "\r") == marker(c.Subject)+c.Digest+" "+sumOf(text)+" -->"
 }
 
-// parts are a comment and the one that stands under it, which may be empty. Text of authors may look like
-// a marker: what has its own sum as a whole has nothing under it.
-func parts(body string) (above, under string) {
+// parts are a comment and the one that stands below it, which may be empty. Text of authors may look
+// like a marker: a comment whose sum is that of the whole text has nothing below it.
+func parts(body string) (above, below string) {
 	line, text, _ := strings.Cut(body, "\n")
 	end := strings.LastIndex(body, "\n"+markerStart)
 	if end < 0 || strings.HasSuffix(strings.TrimSuffix(line, "\r"), " "+sumOf(text)+" -->") {
@@ -79,11 +79,11 @@ func parts(body string) (above, under string) {
 
 // edited is what becomes of the body of a comment; itself where it says all already.
 func (c *Comment) edited(body string) string {
-	above, under := parts(body)
+	above, below := parts(body)
 	switch {
-	case c.Under == "" && c.says(body), c.Under != "" && c.says(under):
+	case c.Below == "" && c.says(body), c.Below != "" && c.says(below):
 		return body
-	case c.Under == "":
+	case c.Below == "":
 		return c.body()
 	}
 	return strings.TrimRight(above, "\r\n") + "\n\n" + c.body()
@@ -150,7 +150,7 @@ func (w *commenter) write(ctx context.Context, number int, c Comment) (id int64,
 		return 0, err
 	}
 	switch {
-	case len(found) == 0 && (c.OnlyAgain || c.Under != ""):
+	case len(found) == 0 && (c.OnlyAgain || c.Below != ""):
 		return 0, nil
 	case len(found) == 0:
 		made, err := w.on.create(ctx, number, c.body())

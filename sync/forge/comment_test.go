@@ -12,9 +12,9 @@ import (
 // that the forge stores with other ends of lines is not.
 func TestEditedComment(t *testing.T) {
 	f := newFakeGitHub(t)
-	on := onGitHub(t, f, nil)
-	is := Comment{Subject: "preview of shop", Text: "one\n\ntwo\n", Digest: "d"}
-	id, err := on.Comment(t.Context(), 7, is)
+	bot := onGitHub(t, f, nil)
+	preview := Comment{Subject: "preview of shop", Text: "one\n\ntwo\n", Digest: "d"}
+	id, err := bot.Comment(t.Context(), 7, preview)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,13 +28,13 @@ func TestEditedComment(t *testing.T) {
 		"no empty line at the end": {strings.TrimSpace(wrote), 0},
 		"edited":                   {strings.Replace(wrote, "one", "all is well", 1), 1},
 		"the marker alone":         {strings.SplitAfter(wrote, "\n")[0], 1},
-		"without a sum":            {strings.Replace(wrote, " "+sumOf(is.Text), "", 1), 1},
+		"without a sum":            {strings.Replace(wrote, " "+sumOf(preview.Text), "", 1), 1},
 	} {
 		for _, known := range []int64{id, 0} {
-			is.ID = known
+			preview.ID = known
 			f.comments[0]["body"] = test.stored
 			f.seen()
-			if _, err := on.Comment(t.Context(), 7, is); err != nil {
+			if _, err := bot.Comment(t.Context(), 7, preview); err != nil {
 				t.Fatal(err)
 			}
 			want := test.stored
@@ -48,19 +48,19 @@ func TestEditedComment(t *testing.T) {
 	}
 }
 
-// TestCommentUnderAnother: what stands under a comment changes, and what is above stays as it is, also
-// where it looks like a marker, and where somebody edited it.
-func TestCommentUnderAnother(t *testing.T) {
+// TestCommentBelowAnother: the text below a comment changes, and the comment stays, also where it has
+// a line like a marker, and where somebody edited it.
+func TestCommentBelowAnother(t *testing.T) {
 	above := Comment{Subject: "preview of shop", Text: "reviewed\n```text\n<!-- swell: release of shop: 1 -->\nmore\n```\n"}
-	under := func(text string) Comment {
-		return Comment{Subject: "release of shop", Under: above.Subject, Text: text}
+	below := func(text string) Comment {
+		return Comment{Subject: "release of shop", Below: above.Subject, Text: text}
 	}
 	f := newFakeGitHub(t)
-	on := onGitHub(t, f, nil)
+	bot := onGitHub(t, f, nil)
 	write := func(c Comment, edits int, want string) int64 {
 		t.Helper()
 		f.seen()
-		id, err := on.Comment(t.Context(), 7, c)
+		id, err := bot.Comment(t.Context(), 7, c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,21 +81,21 @@ func TestCommentUnderAnother(t *testing.T) {
 		}
 		return id
 	}
-	if id := write(under("canary: under way"), 0, ""); id != 0 || len(f.comments) != 0 {
-		t.Errorf("it is comment %d, of %d: there is none to stand under", id, len(f.comments))
+	if id := write(below("canary: under way"), 0, ""); id != 0 || len(f.comments) != 0 {
+		t.Errorf("it is comment %d, of %d: there is none to stand below", id, len(f.comments))
 	}
 	const shown = "reviewed ```text <!-- swell: release of shop: 1 --> more ```"
 	id := write(above, 0, shown)
 	write(above, 0, shown)
-	if got := write(under("canary: under way"), 1, shown+"  canary: under way"); got != id {
-		t.Errorf("it is under comment %d, want %d", got, id)
+	if got := write(below("canary: under way"), 1, shown+"  canary: under way"); got != id {
+		t.Errorf("it is below comment %d, want %d", got, id)
 	}
-	write(under("canary: under way"), 0, shown+"  canary: under way")
-	write(under("canary: passed"), 1, shown+"  canary: passed")
+	write(below("canary: under way"), 0, shown+"  canary: under way")
+	write(below("canary: passed"), 1, shown+"  canary: passed")
 	write(above, 0, shown+"  canary: passed")
 	f.comments[0]["body"] = strings.Replace(f.comments[0]["body"].(string), "canary: passed", "all is well", 1)
-	write(under("canary: passed"), 1, shown+"  canary: passed")
+	write(below("canary: passed"), 1, shown+"  canary: passed")
 	f.comments[0]["body"] = strings.Replace(f.comments[0]["body"].(string), "reviewed", "seen", 1)
-	write(under("sas: passed"), 1, strings.Replace(shown, "reviewed", "seen", 1)+"  sas: passed")
+	write(below("sas: passed"), 1, strings.Replace(shown, "reviewed", "seen", 1)+"  sas: passed")
 	write(above, 1, shown)
 }

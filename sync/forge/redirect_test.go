@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// renamed answers for shop/fleet, and redirects what is asked of shop/old to it.
+// renamed answers for shop/fleet, and redirects requests for shop/old to it.
 type renamed struct {
 	oddForge
 	status int
@@ -41,36 +41,44 @@ func (f *renamed) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		return &http.Response{StatusCode: f.status, Request: r, Header: http.Header{"Location": {location}}, Body: http.NoBody}, nil
 	}
-	f.came = append(f.came, r.Method+" "+r.URL.Host+r.URL.RequestURI()+" "+r.Header.Get("Authorization")+r.Header.Get("PRIVATE-TOKEN")+" "+strings.TrimSpace(string(body)))
+	token := r.Header.Get("Authorization") + r.Header.Get("PRIVATE-TOKEN")
+	f.came = append(f.came, strings.Join([]string{r.Method, r.URL.Host + r.URL.RequestURI(), token, strings.TrimSpace(string(body))}, " "))
 	return f.oddForge.RoundTrip(r)
 }
 
-// TestRenamedRepository: what is asked of a repository that was renamed is asked of the new one, with
-// method and body, and nothing is asked elsewhere.
-func TestRenamedRepository(t *testing.T) {
-	call := func(is Type, project, name string, f *renamed) error {
-		f.oddForge = oddForge{object: anyObject(), at: -1}
-		on, err := New(Config{Type: is, URL: "http://git.example.com", Project: project, Token: func() (string, error) { return "secret", nil }, Transport: f})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return callsOfForge[name](t, on)
+func forgeAt(t *testing.T, kind Type, project string, transport http.RoundTripper) Forge {
+	t.Helper()
+	token := func() (string, error) { return "secret", nil }
+	forge, err := New(Config{Type: kind, URL: "http://git.example.com", Project: project, Token: token, Transport: transport})
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, is := range []Type{GitHub, GitLab, Gitea} {
+	return forge
+}
+
+// TestRenamedRepository: requests for a repository that was renamed go to the new one, with method and
+// body, and none goes elsewhere.
+func TestRenamedRepository(t *testing.T) {
+	call := func(kind Type, project, name string, f *renamed) error {
+		f.oddForge = oddForge{object: anyObject(), at: -1}
+		return callsOfForge[name](t, forgeAt(t, kind, project, f))
+	}
+	for _, kind := range []Type{GitHub, GitLab, Gitea} {
 		for _, name := range slices.Sorted(maps.Keys(callsOfForge)) {
 			direct := &renamed{}
-			if err := call(is, "shop/fleet", name, direct); err != nil {
+			if err := call(kind, "shop/fleet", name, direct); err != nil {
 				t.Fatal(err)
 			}
 			for _, status := range []int{301, 302, 307, 308} {
 				f := &renamed{status: status}
-				if err := call(is, "shop/old", name, f); err != nil || !slices.Equal(f.came, direct.came) {
-					t.Errorf("%s: %s: after %d: %v:\n got %s\nwant %s", is, name, status, err, strings.Join(f.came, "\n     "), strings.Join(direct.came, "\n     "))
+				if err := call(kind, "shop/old", name, f); err != nil || !slices.Equal(f.came, direct.came) {
+					t.Errorf("%s: %s: after %d: %v:\n got %s\nwant %s", kind, name, status, err,
+						strings.Join(f.came, "\n     "), strings.Join(direct.came, "\n     "))
 				}
 				f = &renamed{status: status, host: "other.example.com"}
-				err := call(is, "shop/old", name, f)
-				if err == nil || slices.ContainsFunc(f.came, func(request string) bool { return strings.Contains(request, "other.example.com") }) {
-					t.Errorf("%s: %s: to another host: %v: %s", is, name, err, f.came)
+				err := call(kind, "shop/old", name, f)
+				if err == nil || strings.Contains(strings.Join(f.came, " "), "other.example.com") {
+					t.Errorf("%s: %s: to another host: %v: %s", kind, name, err, f.came)
 				}
 			}
 		}
@@ -80,12 +88,9 @@ func TestRenamedRepository(t *testing.T) {
 // TestWritesOfARenamedRepository: a write that is redirected counts once against the bound of writes.
 func TestWritesOfARenamedRepository(t *testing.T) {
 	f := &renamed{status: http.StatusTemporaryRedirect, oddForge: oddForge{object: anyObject(), at: -1}}
-	on, err := New(Config{Type: GitHub, URL: "http://git.example.com", Project: "shop/old", Token: func() (string, error) { return "secret", nil }, Transport: f})
-	if err != nil {
-		t.Fatal(err)
-	}
+	forge := forgeAt(t, GitHub, "shop/old", f)
 	for range 40 {
-		if err := callsOfForge["SetStatus"](t, on); err != nil {
+		if err := callsOfForge["SetStatus"](t, forge); err != nil {
 			t.Fatalf("after %d writes: %v", len(f.came), err)
 		}
 	}

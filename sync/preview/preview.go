@@ -115,7 +115,7 @@ type pull struct {
 	stood   string            // how they were then, see [rollout.Now.KeyOf]
 	seen    *rollout.Now      // in which they are so; nil: nobody has looked
 	answer  *Answer           // that is not posted yet
-	made    time.Time         // when it was
+	readyAt time.Time         // when it was made
 	begun   time.Time         // of a preview under way
 	read    time.Time         // when its head was
 	slow    bool              // its status says that it is under way
@@ -172,12 +172,12 @@ func (p *Previewer) SetBase(base Base) {
 
 // SetFleet says how the fleet is from now on. Previews that are about units which stand in another way
 // are made once more.
-func (p *Previewer) SetFleet(is rollout.Now) {
+func (p *Previewer) SetFleet(fleet rollout.Now) {
 	p.mu.Lock()
 	before := p.fleet
-	p.fleet = &is
+	p.fleet = &fleet
 	p.mu.Unlock()
-	if !before.Same(&is) {
+	if !before.Same(&fleet) {
 		p.rouse()
 	}
 }
@@ -456,15 +456,15 @@ func (p *Previewer) wants(is *pull, base Base) bool {
 }
 
 // standsOtherwise says that a unit which the last preview is about stands in another way now.
-func (p *Previewer) standsOtherwise(is *pull) bool {
+func (p *Previewer) standsOtherwise(pr *pull) bool {
 	fleet := p.live()
-	if is.seen == fleet {
+	if pr.seen == fleet {
 		return false
 	}
-	if fleet.KeyOf(is.units) != is.stood {
+	if fleet.KeyOf(pr.units) != pr.stood {
 		return true
 	}
-	is.seen = fleet
+	pr.seen = fleet
 	return false
 }
 
@@ -569,7 +569,7 @@ func (p *Previewer) take(r rendered) {
 		p.fail(is, "", otherHead)
 		p.Wake(is.Number)
 	default:
-		is.base, is.head, is.answer, is.made, is.unmade = r.base, r.head, &r.answer, now, 0
+		is.base, is.head, is.answer, is.readyAt, is.unmade = r.base, r.head, &r.answer, now, 0
 		is.units, is.stood, is.seen = r.answer.Units, r.fleet.KeyOf(r.answer.Units), r.fleet
 		if r.answer.Failed != "" && !r.answer.Waits || r.answer.Again {
 			is.renders.Fail(now, restShare*took)
@@ -646,18 +646,18 @@ const mergeTime = time.Minute
 
 // reviewed looks whether a pull request is still open before a preview takes the place of another one of
 // the same head. What was reviewed stays on one that was merged.
-func (p *Previewer) reviewed(ctx context.Context, is *pull, now time.Time) error {
-	if is.posted.Comment == 0 || is.posted.Read != is.Head || is.posted.Digest == is.answer.Digest {
+func (p *Previewer) reviewed(ctx context.Context, pr *pull, now time.Time) error {
+	if pr.posted.Comment == 0 || pr.posted.Read != pr.Head || pr.posted.Digest == pr.answer.Digest {
 		return nil
 	}
-	on, err := p.Forge.Get(ctx, is.Number)
+	current, err := p.Forge.Get(ctx, pr.Number)
 	switch {
 	case err != nil && !forge.IsNotFound(err):
 		return err
-	case err != nil || !on.Open || on.Base != p.Branch:
-		p.leave(is.Number, err == nil && on.Open)
-	case is.answer.Nothing && now.Sub(is.made) < mergeTime:
-		is.posts.Next = is.made.Add(mergeTime)
+	case err != nil || !current.Open || current.Base != p.Branch:
+		p.leave(pr.Number, err == nil && current.Open)
+	case pr.answer.Nothing && now.Sub(pr.readyAt) < mergeTime:
+		pr.posts.Next = pr.readyAt.Add(mergeTime)
 	}
 	return nil
 }

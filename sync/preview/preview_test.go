@@ -1138,27 +1138,27 @@ func TestUnitsStandInAnotherWay(t *testing.T) {
 		time.Sleep(time.Second)
 		units := map[config.UnitPath]rollout.UnitNow{}
 		var orders order.Standing
-		is := func(what, want string) {
+		expect := func(step, want string) {
 			t.Helper()
 			w.SetFleet(rollout.Now{Units: maps.Clone(units), Standing: orders})
 			time.Sleep(time.Second)
 			if got := w.renders.ordered(); got != want {
-				t.Errorf("%s: rendered %q, want %q", what, got, want)
+				t.Errorf("%s: rendered %q, want %q", step, got, want)
 			}
 		}
-		is("at first", "1 on b1")
+		expect("at first", "1 on b1")
 		units["web"] = rollout.UnitNow{Key: "held"}
-		is("another unit", "")
+		expect("another unit", "")
 		units["cart"] = rollout.UnitNow{Key: "held"}
-		is("its unit", "1 on b1")
+		expect("its unit", "1 on b1")
 		if asked != 2 {
 			t.Errorf("it was told of %d units", asked)
 		}
-		is("nothing new", "")
+		expect("nothing new", "")
 		orders = order.Standing{{Seq: 1, Verb: order.Freeze}}
-		is("an order", "1 on b1")
+		expect("an order", "1 on b1")
 		delete(units, "cart")
-		is("its unit is well", "1 on b1")
+		expect("its unit is well", "1 on b1")
 		w.wrote("comment 1, status 1 success")
 	})
 }

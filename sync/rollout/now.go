@@ -44,7 +44,7 @@ const maxNow = 4 << 20
 // Now returns how the fleet is. The units that failed come before those under way where there is not
 // room for all.
 func (s *State) Now(standing order.Standing) (Now, error) {
-	is := Now{Units: map[config.UnitPath]UnitNow{}, Standing: standing}
+	now := Now{Units: map[config.UnitPath]UnitNow{}, Standing: standing}
 	room := maxNow
 	var behind, failed []config.UnitPath
 	for path, u := range s.Units {
@@ -59,7 +59,7 @@ func (s *State) Now(standing order.Standing) (Now, error) {
 	slices.Sort(failed)
 	for _, path := range slices.Concat(failed, behind) {
 		if room <= 0 {
-			is.More++
+			now.More++
 			continue
 		}
 		row, err := json.Marshal(s.Units[path])
@@ -67,9 +67,9 @@ func (s *State) Now(standing order.Standing) (Now, error) {
 			return Now{}, err
 		}
 		room -= len(row)
-		is.Units[path] = UnitNow{State: row, Key: s.Units[path].key()}
+		now.Units[path] = UnitNow{State: row, Key: s.Units[path].key()}
 	}
-	return is, nil
+	return now, nil
 }
 
 // key is that of a [UnitNow].

@@ -19,15 +19,15 @@ import (
 // failed ones before those under way.
 func TestNow(t *testing.T) {
 	s, w, _ := retryWorld(config.Rollback)
-	plain := Settled(w)
-	if is, err := plain.Now(nil); err != nil || len(is.Units) > 0 {
-		t.Errorf("of a fleet that has all: %v, %v", is.Units, err)
+	settled := Settled(w)
+	if now, err := settled.Now(nil); err != nil || len(now.Units) > 0 {
+		t.Errorf("of a fleet that has all: %v, %v", now.Units, err)
 	}
-	is, err := s.Now(nil)
+	now, err := s.Now(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sent, err := json.Marshal(is)
+	sent, err := json.Marshal(now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestNow(t *testing.T) {
 		path := config.UnitPath(fmt.Sprintf("a/%02d", i))
 		s.Units[path] = &Unit{Path: path, Rollout: &Rollout{Status: Progressing, Reason: strings.Repeat("x", maxNow/8)}}
 	}
-	if is, err = s.Now(nil); err != nil || is.More == 0 || is.More+len(is.Units) != 21 || is.Units["shop/cart"].Key == "" {
-		t.Errorf("of many: %d units and %d more, %v", len(is.Units), is.More, err)
+	if now, err = s.Now(nil); err != nil || now.More == 0 || now.More+len(now.Units) != 21 || now.Units["shop/cart"].Key == "" {
+		t.Errorf("of many: %d units and %d more, %v", len(now.Units), now.More, err)
 	}
 }

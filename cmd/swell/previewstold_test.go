@@ -30,16 +30,17 @@ func (oneOpen) Get(context.Context, int) (forge.Pull, error) {
 	return forge.Pull{Number: 1, Open: true, Base: "main"}, nil
 }
 
-// TestOutsideObserves: a preview is asked for with the commit that the newest one goes to, also after
+// TestPreviewsAreTold: a preview is asked for with the commit that the newest one goes to, also after
 // passes without a new one, and with how the fleet is.
-func TestOutsideObserves(t *testing.T) {
+func TestPreviewsAreTold(t *testing.T) {
 	asked, log := make(chan preview.Ask, 10), slog.New(slog.DiscardHandler)
-	previewer, err := preview.New(preview.Options{Forge: oneOpen{}, Branch: "main", Dir: t.TempDir(), Log: log, Render: func(_ context.Context, ask preview.Ask) (preview.Answer, error) {
+	render := func(_ context.Context, ask preview.Ask) (preview.Answer, error) {
 		if ask.Ref != "" {
 			asked <- ask
 		}
 		return preview.Answer{Head: "a1", Digest: "1", Units: []config.UnitPath{"app"}}, nil
-	}})
+	}
+	previewer, err := preview.New(preview.Options{Forge: oneOpen{}, Branch: "main", Dir: t.TempDir(), Log: log, Render: render})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,9 +59,9 @@ func TestOutsideObserves(t *testing.T) {
 	}
 	observe(true)
 	ctx, cancel := context.WithCancel(t.Context())
-	over := make(chan struct{})
+	finished := make(chan struct{})
 	go func() {
-		defer close(over)
+		defer close(finished)
 		previewer.Run(ctx)
 	}()
 	if ask := <-asked; ask.Base.Since != "b1" || len(ask.Now.Clusters) != 1 {
@@ -79,5 +80,5 @@ func TestOutsideObserves(t *testing.T) {
 		t.Errorf("asked for another one of %+v with %+v", ask.Base, ask.Now)
 	}
 	cancel()
-	<-over
+	<-finished
 }
