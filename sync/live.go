@@ -76,7 +76,11 @@ func sentences(texts ...string) string {
 func (p *preview) tellNow(found map[config.UnitPath]diff.Now, f *Forecast) (lines []diff.Now) {
 	forecasts := map[config.UnitPath]*UnitForecast{}
 	for i := range f.Units {
-		forecasts[f.Units[i].Unit] = &f.Units[i]
+		u := &f.Units[i]
+		forecasts[u.Unit] = u
+		if line := heldNow(u); found[u.Unit].Status == "" && line.Status != "" {
+			found[u.Unit] = line
+		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(found)) {
 		line := found[path]
@@ -85,6 +89,32 @@ func (p *preview) tellNow(found map[config.UnitPath]diff.Now, f *Forecast) (line
 	}
 	return lines
 }
+
+// heldWords say how units are that a mask or an order holds.
+var heldWords = map[rollout.HoldKind]string{rollout.HeldByMask: "masked", rollout.HeldByPause: "paused", rollout.HeldByFreeze: "frozen"}
+
+// heldNow says what keeps a release from targets of a unit now; the zero value for nothing.
+func heldNow(u *UnitForecast) diff.Now {
+	var hold rollout.Hold
+	var targets []config.TargetName
+	for i := range u.Waves {
+		for _, h := range u.Waves[i].Holds {
+			if hold.Kind == "" && heldWords[h.Kind] != "" {
+				hold = h
+			}
+			if h.Kind == hold.Kind && h.Text == hold.Text {
+				targets = append(targets, h.Targets...)
+			}
+		}
+	}
+	if hold.Kind == "" {
+		return diff.Now{}
+	}
+	return diff.Now{Unit: u.Unit, Status: heldWords[hold.Kind], Text: hold.Text + " (" + diff.Targets(targets, fewTargets) + ")"}
+}
+
+// fewTargets is how many targets a line names.
+const fewTargets = 5
 
 // then says what a merge does to a unit. u is nil where it does nothing.
 func (p *preview) then(path config.UnitPath, u *UnitForecast, now time.Time) string {

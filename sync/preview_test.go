@@ -689,7 +689,12 @@ func TestPreviewOfHowUnitsAre(t *testing.T) {
 	f.replace(spec, "cart:1.5.1", "cart:1.6.0")
 	compiler.Snapshot("mended", mendedTree)
 	report, plan = preview(mended, compiler.Snapshot("newer", f.tree()))
-	if now(report) != "" || len(plan.Units) != 1 || len(plan.Units[0].Waves[0].Holds) != 1 ||
+	frozen := "services/shop/cart: now frozen: frozen by ada (4 targets: sas-1/rz00a, sas-1/rz01a, " +
+		"vla-1/rz10a, vla-1/rz11a). A merge begins a release of it, which writes nothing before " + freeze.Until.Format("Jan 2 15:04 MST")
+	if d := cmp.Diff(frozen, now(report)); d != "" {
+		t.Error(d)
+	}
+	if len(plan.Units) != 1 || len(plan.Units[0].Waves[0].Holds) != 1 ||
 		plan.Units[0].Waves[0].Holds[0].Kind != rollout.HeldByFreeze {
 		t.Errorf("of a unit that is frozen: %q, %+v", now(report), plan.Units)
 	}

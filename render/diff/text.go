@@ -150,10 +150,20 @@ const LaterTitle = "Held by the rules of the base alone: the next commit release
 // line says how the unit is.
 func (n *Now) line() string { return fmt.Sprintf("now %s: %s", n.Status, n.Text) }
 
-// NowLines say how the units are that head has something else of, a line each.
+// NowLines say how the units are that head has something else of, a line for those of which the same is
+// said.
 func (r *Report) NowLines() (lines []string) {
+	var texts []string
+	units := map[string][]string{}
 	for i := range r.Now {
-		lines = append(lines, fmt.Sprintf("%s: %s", visible(r.Now[i].Unit), r.Now[i].line()))
+		text := r.Now[i].line()
+		if units[text] == nil {
+			texts = append(texts, text)
+		}
+		units[text] = append(units[text], visible(r.Now[i].Unit))
+	}
+	for _, text := range texts {
+		lines = append(lines, fmt.Sprintf("%s: %s", document.Some(units[text], mostTargets), text))
 	}
 	return lines
 }

@@ -164,16 +164,20 @@ func TestRiskFirst(t *testing.T) {
 func TestHowUnitsAre(t *testing.T) {
 	now := []diff.Now{{Unit: "services/a", Status: "held", Text: "no such image. A merge begins a release of it"},
 		{Unit: "services/b", Status: "quarantined", Text: "why"}}
+	for _, unit := range []config.UnitPath{"services/x", "services/y"} { // of which the same is said
+		now = append(now, diff.Now{Unit: unit, Status: "frozen", Text: "by ada"})
+	}
 	created := diff.Change{Unit: "services/a", Action: diff.Created, Object: "Pod/ns/a", Targets: []config.TargetName{"one"}}
 	c := &Change{Releases: "services/a: starts", Report: &diff.Report{Now: now, Changes: []diff.Change{created}}}
 	text := c.Markdown(MaxBytes)
-	line := strings.Index(text, "services/a: now held: no such image. A merge begins a release of it\nservices/b: now quarantined: why\n")
+	line := strings.Index(text, "services/a: now held: no such image. A merge begins a release of it\nservices/b: now quarantined: why\n"+
+		"services/x, services/y: now frozen: by ada\n")
 	if line < 0 || line > strings.Index(text, "services/a: starts") ||
 		!strings.Contains(c.Page("t", ""), "services/b: now quarantined: why") {
 		t.Errorf("got\n%s", text)
 	}
 	want := "services/a\n  now held: no such image. A merge begins a release of it\n  created Pod/ns/a on target one\n\n" +
-		"services/b\n  now quarantined: why"
+		"services/b\n  now quarantined: why\nservices/x\n  now frozen: by ada\nservices/y\n  now frozen: by ada"
 	if got := strings.Join(textOf(c.Report.Write), "\n"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
