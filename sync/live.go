@@ -39,13 +39,27 @@ func (p *preview) standings(w *rollout.Wanted, now time.Time) map[config.UnitPat
 		if !p.concerned[path] || unit.Status == status.Done {
 			continue
 		}
-		text := unit.Reason
-		if unit.Status == status.Progressing { // how far it is changes all the time
-			text = fmt.Sprintf("the release of %s is under way", unit.Commit.Short())
-		}
-		found[path] = diff.Now{Unit: path, Status: string(unit.Status), Text: sentences(text, p.behind(u))}
+		found[path] = diff.Now{Unit: path, Status: string(unit.Status), Text: sentences(standingText(&unit), p.behind(u))}
 	}
 	return found
+}
+
+// standingText says why a unit is not as it should be, for everybody who sees a pull request: without the
+// daemon's own addresses and paths, and without how far a release is, which changes all the time.
+func standingText(unit *status.Unit) string {
+	switch unit.Status {
+	case status.Progressing:
+		return fmt.Sprintf("the release of %s is under way", unit.Commit.Short())
+	case status.Unreachable, status.Unavailable:
+		var names []config.TargetName
+		for i := range unit.Targets {
+			if t := &unit.Targets[i]; t.Status == unit.Status {
+				names = append(names, t.Target)
+			}
+		}
+		return fmt.Sprintf("%s: swell status says why", diff.Targets(names, fewTargets))
+	}
+	return unit.Reason
 }
 
 // behind says how many targets do not have what the base wants of the unit.

@@ -702,6 +702,18 @@ func TestPreviewOfHowUnitsAre(t *testing.T) {
 		t.Error("a freeze hides changes")
 	}
 
+	// Why a target does not answer is nobody's business on a pull request.
+	fleet.d.orders.standing = nil
+	cluster := fleet.d.state.Units[cart].Targets["vla-1/rz10a"]
+	cluster.Trouble, cluster.Reason = rollout.TroubleUnreachable, "dial tcp 10.0.0.1:6443: connection refused"
+	compiler.Snapshot("mended", mendedTree)
+	report, _ = preview(mended, compiler.Snapshot("newer", f.tree()))
+	const silent = "services/shop/cart: now unreachable: target vla-1/rz10a: swell status says why. A merge begins a release of it, " +
+		"from the first wave"
+	if d := cmp.Diff(silent, now(report)); d != "" {
+		t.Error(d)
+	}
+
 	// The daemon has the kubeconfig of no cluster, so what comes to one would wait.
 	f["services/shop/extra/objects.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: extra, namespace: shop-rz00a}\n"
 	f["services/shop/extra/swell.yaml"] = onCanaries

@@ -500,7 +500,7 @@ func (a *Announcer) status(ctx context.Context, commit config.Commit, t *told, o
 		text = w.Count + ": " + text
 	}
 	if err := a.Forge.SetStatus(ctx, forge.Status{Commit: commit, Name: "swell/" + t.Name + ": " + w.Name, State: w.State, Text: text}); err != nil {
-		if !forge.IsFinal(err) || forge.IsNotFound(err) && !t.Lost && a.pauses[commit].Failed < maxTries {
+		if !a.isFinal(commit, t, err) {
 			return err
 		}
 		t.Lost = t.Lost || forge.IsNotFound(err)
@@ -510,13 +510,18 @@ func (a *Announcer) status(ctx context.Context, commit config.Commit, t *told, o
 	return a.keep(commit, t)
 }
 
+// isFinal says that the forge does not have a commit, and will not.
+func (a *Announcer) isFinal(commit config.Commit, t *told, err error) bool {
+	return forge.IsFinal(err) && (!forge.IsNotFound(err) || t.Lost || a.pauses[commit].Failed >= maxTries)
+}
+
 // findPulls finds the pull requests that the commit merges, once there is anything to tell on them.
 func (a *Announcer) findPulls(ctx context.Context, p *Progress, t *told) error {
 	if t.Asked || len(t.Statuses) == 0 {
 		return nil
 	}
 	pulls, err := a.merged(ctx, p.Commit, t.Since)
-	if err != nil {
+	if err != nil && !a.isFinal(p.Commit, t, err) {
 		return err
 	}
 	t.Pulls, t.Asked = pulls, true

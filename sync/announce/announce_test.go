@@ -26,12 +26,13 @@ import (
 // fakeForge takes statuses and comments, and fails when it is told to.
 type fakeForge struct {
 	forge.Forge
-	mu     sync.Mutex
-	said   []string
-	merges map[config.Commit]int
-	err    error
-	refuse func(forge.Status) error // nil: none
-	locked map[int]bool             // pull requests on which nothing can be written
+	mu      sync.Mutex
+	said    []string
+	merges  map[config.Commit]int
+	err     error
+	refuse  func(forge.Status) error // nil: none
+	locked  map[int]bool             // pull requests on which nothing can be written
+	unknown map[config.Commit]bool   // commits that it does not have
 	// reviewed are pull requests with a preview, under which something can stand.
 	reviewed map[int]bool
 }
@@ -54,6 +55,9 @@ func (f *fakeForge) SetStatus(_ context.Context, s forge.Status) error {
 func (f *fakeForge) Merged(_ context.Context, commit config.Commit) (forge.Pull, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.unknown[commit] {
+		return forge.Pull{}, &forge.Error{Status: http.StatusUnprocessableEntity, Text: "No commit found for SHA"}
+	}
 	return forge.Pull{Number: f.merges[commit]}, f.err
 }
 
@@ -396,6 +400,9 @@ func TestAnnounceRefusals(t *testing.T) {
 			t.Errorf("tried %d times in a minute", n)
 		}
 		refuse(&forge.Error{Status: http.StatusUnprocessableEntity, Text: "No commit found for SHA"})
+		w.forge.mu.Lock()
+		w.forge.unknown = map[config.Commit]bool{commitOf("bb"): true}
+		w.forge.mu.Unlock()
 		time.Sleep(20 * time.Minute)
 		tried.Store(0)
 		if time.Sleep(24 * time.Hour); tried.Load() != 0 || w.a.Trouble() != "" {
