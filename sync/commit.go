@@ -81,6 +81,7 @@ func (d *Daemon) takeCommit(commit config.Commit, tree config.Tree, r *Record) (
 	}
 	r.Broken = d.setCommit(commit, tree)
 	s := d.monorepo.snapshot
+	r.Since = d.monorepo.base
 	r.Refused = d.monorepo.wanted.Refused()
 	if r.Refused != "" && !s.Held {
 		r.fail(errors.New(ofCommit(commit, r.Refused)))

@@ -130,6 +130,8 @@ type forecast struct {
 	look     *rollout.Look
 	comes    []config.UnitPath
 	leaving  map[config.UnitPath][]config.Place // that units come to leave
+	// concerns says which units the forecast tells of; nil: all.
+	concerns func(config.UnitPath) bool
 }
 
 // foreseeFor is how long a forecast may take; what is beyond is left out.
@@ -147,7 +149,7 @@ func (f *forecast) run(goOn func() bool) {
 	silent := map[object.UnitTarget]bool{}
 	f.leaving = map[config.UnitPath][]config.Place{}
 	for _, path := range f.state.Paths(w) {
-		if f.state.Comes(path, w) {
+		if f.tellsOf(path) && f.state.Comes(path, w) {
 			f.comes = append(f.comes, path)
 		}
 		if u := f.state.Units[path]; u != nil {
@@ -174,7 +176,7 @@ func (f *forecast) run(goOn func() bool) {
 		}
 	}
 	for _, path := range f.state.Paths(w) {
-		if _, comes := slices.BinarySearch(f.comes, path); comes || ahead.Cut && w.WhyFrozen(path) == "" {
+		if _, comes := slices.BinarySearch(f.comes, path); comes || !f.tellsOf(path) || ahead.Cut && w.WhyFrozen(path) == "" {
 			continue
 		}
 		if why := f.state.Left(path, w); why != "" {
@@ -183,6 +185,8 @@ func (f *forecast) run(goOn func() bool) {
 	}
 	slices.SortStableFunc(f.Units, func(a, b UnitForecast) int { return first(&a).Compare(first(&b)) })
 }
+
+func (f *forecast) tellsOf(path config.UnitPath) bool { return f.concerns == nil || f.concerns(path) }
 
 // first is when a unit is first written; those that never are come last.
 func first(u *UnitForecast) time.Time {

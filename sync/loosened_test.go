@@ -30,8 +30,14 @@ func testASoakThatACommitEnds(t *testing.T, w *world) {
 	w.idle(5 * time.Minute)
 	w.want("images while the canary soaks", w.tags("app"), "2 1 1")
 	w.soaked("app", 2)
+	before := w.pass().Commit
+	w.stop() // what a commit brings that is made meanwhile is since the last one that was taken
 	w.app("app", "3", "one", "two")
 	w.commit()
+	w.start()
+	if r := w.pass(); !r.NewCommit || r.Since != before || r.Commit == before {
+		t.Errorf("after a restart: new %t, %s since %s, want since %s", r.NewCommit, r.Commit, r.Since, before)
+	}
 	w.until("the next release, without a soak", w.is("app", 3, rollout.Done))
 	w.want("images", w.tags("app"), "3 3 3")
 }

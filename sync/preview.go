@@ -4,7 +4,9 @@
 package sync
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"sync"
@@ -19,6 +21,7 @@ import (
 	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/approval"
 	"github.com/swell-sh/swell/sync/executor"
+	"github.com/swell-sh/swell/sync/order"
 	"github.com/swell-sh/swell/sync/ownership"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
@@ -29,13 +32,53 @@ import (
 // or keeps. compiler is the one that made head, as the last of the two. What only
 // the clusters know is not in it: marks on live objects, a server's refusal.
 func Preview(base, head *render.Snapshot, compiler *render.Compiler, guard config.Guard) (*diff.Report, error) {
-	return newPreview(base, head, affectedBy(base, head), compiler).report(guard)
+	report, err := newPreview(base, head, affectedBy(base, head), compiler).report(guard)
+	if err == nil && report.Refused == "" {
+		report.Joining = Joining(base, head, nil)
+	}
+	return report, err
 }
 
-// PreviewPlan is [Preview], and the way of the release through waves and gates, by the
-// fleet's documents: orders of operators are not known.
-func PreviewPlan(base, head *render.Snapshot, compiler *render.Compiler, guard config.Guard, now time.Time) (*diff.Report, *Forecast, error) {
-	return newPreview(base, head, affectedBy(base, head), compiler).plan(guard, now)
+// PreviewPlan is [Preview], and the way of the release through waves and gates. fleet says how the
+// fleet differs from one that has all of base: of the zero value nothing is known, and no order of
+// operators holds.
+func PreviewPlan(base, head *render.Snapshot, compiler *render.Compiler, guard config.Guard, fleet rollout.Now, now time.Time,
+) (*diff.Report, *Forecast, error) {
+	units := affectedBy(base, head)
+	concerned := maps.Clone(units)
+	live, err := fleet.Decode()
+	if err != nil {
+		return nil, nil, err
+	}
+	maps.DeleteFunc(live, func(path config.UnitPath, _ *rollout.Unit) bool {
+		return base.Units.Get(path) == nil && head.Units.Get(path) == nil
+	})
+	for path := range live {
+		units[path] = true
+	}
+	p := newPreview(base, head, units, compiler)
+	p.live, p.concerned, p.standing, p.clusters = live, concerned, fleet.Standing, fleet.Clusters
+	return p.plan(guard, now)
+}
+
+// PreviewLater returns the changes of head in units that have problems only by the rules of the base: they
+// are released with the next commit. alone is head without those rules, which compiler made last. Nil
+// where there are none.
+func PreviewLater(base, head, alone *render.Snapshot, compiler *render.Compiler, guard config.Guard) (*diff.Report, error) {
+	units := map[config.UnitPath]bool{}
+	for _, unit := range ownership.Broken(head) {
+		if same := alone.Units.Get(unit.Path); !alone.Held && same != nil && len(same.Problems) == 0 {
+			units[unit.Path] = true
+		}
+	}
+	if len(units) == 0 {
+		return nil, nil
+	}
+	report, err := Preview(base, alone, compiler, guard)
+	if err != nil {
+		return nil, err
+	}
+	return report.Only(units), nil
 }
 
 func (p *preview) plan(guard config.Guard, now time.Time) (*diff.Report, *Forecast, error) {
@@ -44,13 +87,18 @@ func (p *preview) plan(guard config.Guard, now time.Time) (*diff.Report, *Foreca
 		return report, nil, err
 	}
 	f := &forecast{prospect: p.prospect, now: now, withheld: p.verdict.Withheld}
+	f.concerns = func(path config.UnitPath) bool { return p.concerned[path] }
 	f.Commit = p.snapshot.Commit
 	was, is := *p.baseWanted, *p.wanted
 	was.Bounds, is.Bounds = boundsOf(p.base.Repository, nil), boundsOf(p.snapshot.Repository, p.snapshot.Base)
 	is.Approved = p.verdict.Ends
 	f.state, f.wanted = rollout.Settled(&was), &is
+	is.Order(p.standing)
+	stood := p.standings(&is, now)
+	maps.Copy(f.state.Units, p.live)
 	ends := time.Now().Add(previewFor)
 	f.run(func() bool { return time.Now().Before(ends) })
+	report.Now, report.Joining = p.tellNow(stood, &f.Forecast), Joining(p.base, p.snapshot, p.clusters)
 	return report, &f.Forecast, nil
 }
 
@@ -68,6 +116,7 @@ func (p *preview) report(guard config.Guard) (*diff.Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	maps.DeleteFunc(losses, func(place object.UnitTarget, _ approval.Loss) bool { return p.quarantined(place.Unit) != "" })
 	if p.verdict, err = p.judge(guard, new(approval.Ledger), losses); err != nil {
 		return nil, err
 	}
@@ -89,6 +138,12 @@ type preview struct {
 	// without and with are the fleet after head is carried out without and with the
 	// approvals that it takes; nil where all comes about.
 	without, with *rollout.State
+	// live are the units that are not as base wants them, as they are now, and standing the orders in
+	// force. concerned are the units that the change affects.
+	live      map[config.UnitPath]*rollout.Unit
+	standing  order.Standing
+	clusters  []string // that the daemon can reach; nil: nobody knows
+	concerned affected
 }
 
 // plainly is all that a commit wants of its units. known is the state of the fleet.
@@ -161,7 +216,17 @@ func (p *preview) unit(path config.UnitPath) *rollout.Unit {
 }
 
 // kept says why all that a unit has stays as it is.
-func (p *preview) kept(path config.UnitPath) string { return p.wanted.WhyFrozen(path) }
+func (p *preview) kept(path config.UnitPath) string {
+	return cmp.Or(p.wanted.WhyFrozen(path), p.quarantined(path))
+}
+
+// quarantined says which bundle of head, that failed before, keeps a unit from being released.
+func (p *preview) quarantined(path config.UnitPath) string {
+	if u := p.live[path]; u != nil {
+		return u.InQuarantineFor(p.wanted)
+	}
+	return ""
+}
 
 // forgotten says that the unit's cluster left the fleet.
 func (p *preview) forgotten(at object.UnitTarget) bool {

@@ -30,6 +30,7 @@ import (
 	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/approval"
 	"github.com/swell-sh/swell/sync/executor"
+	"github.com/swell-sh/swell/sync/order"
 	"github.com/swell-sh/swell/sync/ownership"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
@@ -205,6 +206,8 @@ type fleetOf struct {
 	last []rollout.Action
 	// unjudged begins releases that nobody judged before.
 	unjudged bool
+	// refuses is why servers take nothing that a release brings of a unit; empty: they take it.
+	refuses map[config.UnitPath]string
 }
 
 func placed(at object.UnitTarget, id object.ID) string {
@@ -329,6 +332,10 @@ func (f *fleetOf) do(j *executor.Job) (written int) {
 			j.Ended(rollout.Waiting, "objects are there")
 			j.Outcome.Event = object.Upgrade
 			return 1
+		}
+		if why := f.refuses[j.Unit]; why != "" && j.Why == rollout.WhyRollout {
+			j.Ended(rollout.Refused, why)
+			return 0
 		}
 		for _, o := range j.Sends() {
 			e := entryOf(j.Place(), o)
@@ -535,7 +542,7 @@ func comparePreview(t tester, fleet *fleetOf, compiler *render.Compiler, base *r
 	report, plan := &diff.Report{Refused: "held"}, &Forecast{}
 	if !head.Held {
 		var err error
-		if report, plan, err = PreviewPlan(base, head, compiler, config.DefaultGuard, fleet.now); err != nil {
+		if report, plan, err = PreviewPlan(base, head, compiler, config.DefaultGuard, rollout.Now{}, fleet.now); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -668,5 +675,174 @@ func TestPreviewOfHooks(t *testing.T) {
 	}
 	if d := cmp.Diff(want, skipped); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+// onCanaries are Defaults of a unit that is on the canaries alone.
+const onCanaries = "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: extra}\n" +
+	"spec: {placement: {match: {labels: {ring: canary}}}}\n"
+
+// TestPreviewOfHowUnitsAre: a preview that is told how the fleet is says of the units that it changes
+// how they are and what a merge does there, and the daemon does that.
+func TestPreviewOfHowUnitsAre(t *testing.T) {
+	t.Parallel()
+	const cart, spec = config.UnitPath("services/shop/cart"), "services/shop/cart/runtime.yaml"
+	f := exampleFiles(t)
+	shared := cache.Memory()
+	compiler := render.Compiler{Cache: shared}
+	good, goodTree := compiler.Snapshot("good", f.tree()), f.tree()
+	fleet := newFleetOf(t, t.TempDir(), shared, good, goodTree)
+	fleet.refuses = map[config.UnitPath]string{cart: "no such image"}
+	take := func(commit config.Commit, tree config.Tree) map[string]diff.Action {
+		clear(fleet.did)
+		fleet.d.setCommit(commit, tree)
+		fleet.run()
+		maps.DeleteFunc(fleet.did, func(object string, _ diff.Action) bool { return !strings.Contains(object, string(cart)+" ") })
+		return fleet.did
+	}
+	preview := func(base, head *render.Snapshot) (*diff.Report, *Forecast) {
+		t.Helper()
+		live, err := fleet.d.Live()
+		fleet.must(err)
+		report, plan, err := PreviewPlan(base, head, &compiler, config.DefaultGuard, live, fleet.now)
+		fleet.must(err)
+		return report, plan
+	}
+	now := func(report *diff.Report) string { return strings.Join(report.NowLines(), "\n") }
+
+	f.replace(spec, "cart:1.4.2", "cart:1.5.0")
+	failing, failingTree := compiler.Snapshot("failing", f.tree()), f.tree()
+	fleet.d.Compiler.Snapshot("good", goodTree)
+	take("failing", failingTree)
+	fleet.refuses = nil
+
+	f.replace(spec, "cart:1.5.0", "cart:1.5.1")
+	mended, mendedTree := compiler.Snapshot("mended", f.tree()), f.tree()
+	compiler.Snapshot("failing", failingTree)
+	report, _ := preview(failing, compiler.Snapshot("mended", mendedTree))
+	want := "services/shop/cart: now rolled back: wave canary: target sas-1/rz00a: no such image; " +
+		"swell retry services/shop/cart tries it again. " +
+		"4 of 4 targets do not have what the base brought: a release brings that, too. A merge begins a release of it, from the first wave"
+	if d := cmp.Diff(want, now(report)); d != "" || len(report.Kept) > 0 ||
+		!strings.HasSuffix(report.Summary(), "; 1 unit rolled back now") {
+		t.Errorf("of what mends it (-want +got): %s; kept %v, %s", d, report.Kept, report.Summary())
+	}
+	if did := take("mended", mendedTree); len(did) == 0 {
+		t.Error("what mends it was not released")
+	}
+
+	// The same once more: it is in quarantine.
+	compiler.Snapshot("mended", mendedTree)
+	report, plan := preview(mended, compiler.Snapshot("failing", failingTree))
+	if len(plan.Units) > 0 {
+		t.Errorf("what failed before is released: %+v", plan.Units)
+	}
+	const nothing = "services/shop/cart: now quarantined: A merge releases nothing of it: bundle "
+	if !strings.Contains(now(report), nothing) || len(report.Changes) > 0 || len(report.Kept) != 1 || !report.Kept[0].Wholly() {
+		t.Errorf("of what failed before: %q, %d changes, kept %v", now(report), len(report.Changes), report.Kept)
+	}
+	if did := take("failing", failingTree); len(did) > 0 {
+		t.Errorf("what failed before was released: %v", did)
+	}
+
+	// A freeze is one of the orders, and no state of a unit.
+	take("mended", mendedTree)
+	freeze := order.Order{Seq: 1, Verb: order.Freeze, By: "ada", Scope: order.Scope{Unit: cart}, At: fleet.now}
+	freeze.Until = fleet.now.Add(48 * time.Hour)
+	fleet.d.orders.standing = order.Standing{freeze}
+	fleet.d.monorepo.wanted.Order(fleet.d.orders.standing)
+	f.replace(spec, "cart:1.5.1", "cart:1.6.0")
+	compiler.Snapshot("mended", mendedTree)
+	report, plan = preview(mended, compiler.Snapshot("newer", f.tree()))
+	frozen := "services/shop/cart: now frozen: frozen by ada (4 targets: sas-1/rz00a, sas-1/rz01a, " +
+		"vla-1/rz10a, vla-1/rz11a). A merge begins a release of it, which writes nothing before " + freeze.Until.Format("Jan 2 15:04 MST")
+	if d := cmp.Diff(frozen, now(report)); d != "" {
+		t.Error(d)
+	}
+	if len(plan.Units) != 1 || len(plan.Units[0].Waves[0].Holds) != 1 ||
+		plan.Units[0].Waves[0].Holds[0].Kind != rollout.HeldByFreeze {
+		t.Errorf("of a unit that is frozen: %q, %+v", now(report), plan.Units)
+	}
+	if len(report.Changes) == 0 {
+		t.Error("a freeze hides changes")
+	}
+
+	// Why a target does not answer is nobody's business on a pull request.
+	fleet.d.orders.standing = nil
+	cluster := fleet.d.state.Units[cart].Targets["vla-1/rz10a"]
+	cluster.Trouble, cluster.Reason = rollout.TroubleUnreachable, "dial tcp 10.0.0.1:6443: connection refused"
+	compiler.Snapshot("mended", mendedTree)
+	report, _ = preview(mended, compiler.Snapshot("newer", f.tree()))
+	const silent = "services/shop/cart: now unreachable: target vla-1/rz10a: swell status says why. A merge begins a release of it, " +
+		"from the first wave"
+	if d := cmp.Diff(silent, now(report)); d != "" {
+		t.Error(d)
+	}
+
+	// The daemon has the kubeconfig of no cluster, so what comes to one would wait.
+	f["services/shop/extra/objects.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: extra, namespace: shop-rz00a}\n"
+	f["services/shop/extra/swell.yaml"] = onCanaries
+	compiler.Snapshot("mended", mendedTree)
+	report, _ = preview(mended, compiler.Snapshot("extra", f.tree()))
+	if clusters := report.Unreached(); len(clusters) != 1 || clusters[0].Cluster != "sas-1" || clusters[0].Units != 1 {
+		t.Errorf("without kubeconfigs: %+v", report.Joining)
+	}
+}
+
+// TestPreviewOfRulesOfTheBase: what a commit lets in is held for it by the rules that there were, and
+// released with the next commit, whatever that is about. The preview of the first shows it, that of the second
+// says that it comes, and the daemon does so.
+func TestPreviewOfRulesOfTheBase(t *testing.T) {
+	t.Parallel()
+	const extra = "services/shop/extra"
+	f := exampleFiles(t)
+	f[extra+"/swell.yaml"] = onCanaries
+	f[extra+"/objects.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: extra, namespace: shop-rz00a}\n"
+	shared := cache.Memory()
+	compiler := render.Compiler{Cache: shared}
+	good, goodTree := compiler.Snapshot("good", f.tree()), f.tree()
+	fleet := newFleetOf(t, t.TempDir(), shared, good, goodTree)
+	take := func(commit config.Commit, tree config.Tree) map[string]diff.Action {
+		clear(fleet.did)
+		fleet.d.setCommit(commit, tree)
+		fleet.run()
+		return maps.Clone(fleet.did)
+	}
+	take("good", goodTree)
+
+	f.replace("swell.yaml", "spec:\n", "spec:\n  checks: {plainSecrets: pass}\n")
+	f[extra+"/token.yaml"] = "apiVersion: v1\nkind: Secret\nmetadata: {name: token, namespace: shop-rz00a}\n" +
+		"stringData: {token: abcdefgh}\n"
+	loose := f.tree()
+	compiler.Base = good.Repository
+	head := compiler.Snapshot("loose", loose)
+	report, err := Preview(good, head, &compiler, config.DefaultGuard)
+	fleet.must(err)
+	if len(report.Unknown) != 1 || report.Unknown[0] != extra {
+		t.Fatalf("not compared: %v, %v", report.Unknown, head.Problems)
+	}
+	compiler.Base = nil
+	later, err := PreviewLater(good, head, compiler.Accepted("loose", loose), &compiler, config.DefaultGuard)
+	fleet.must(err)
+	if did := take("loose", loose); len(did) > 0 {
+		t.Errorf("it was released: %v", did)
+	}
+
+	f["README.md"] = "a commit of somebody else\n"
+	compiler.Base = good.Repository
+	base := compiler.Accepted("loose", loose)
+	compiler.Base = base.Repository
+	live, err := fleet.d.Live()
+	fleet.must(err)
+	report, _, err = PreviewPlan(base, compiler.Snapshot("next", f.tree()), &compiler, config.DefaultGuard, live, fleet.now)
+	fleet.must(err)
+	lines := report.NowLines()
+	if len(lines) != 1 || !strings.HasPrefix(lines[0], "services/shop/extra: now blocked: ") ||
+		!strings.HasSuffix(lines[0], "A merge begins a release of it, from the first wave") {
+		t.Errorf("of the next commit: %q", lines)
+	}
+	foretold := predicted(head, later, &Forecast{}, fleet.now, true)
+	if d := cmp.Diff(foretold, take("next", f.tree())); d != "" || len(foretold) == 0 {
+		t.Errorf("(-said +did):\n%s", d)
 	}
 }

@@ -26,8 +26,10 @@ type Record struct {
 	Commit    config.Commit
 	Monorepo  string // its name; empty before the first good commit
 	NewCommit bool
-	Fetched   bool // the branch was looked at
-	Rendered  int  // units that were rendered
+	// Since is the commit that was taken before a new one, also by an earlier process; empty: none.
+	Since    config.Commit
+	Fetched  bool // the branch was looked at
+	Rendered int  // units that were rendered
 	// Problems of a new commit.
 	Problems document.Problems
 	// Refused says why nothing is taken from a new commit; empty: it is.
@@ -93,7 +95,7 @@ func (r *Record) add(next Record) {
 	r.Took = next.At.Add(next.Took).Sub(r.At)
 	r.Commit, r.Monorepo, r.Next, r.Err = next.Commit, next.Monorepo, next.Next, next.Err
 	if next.NewCommit {
-		r.Refused, r.Broken = next.Refused, next.Broken
+		r.Since, r.Refused, r.Broken = next.Since, next.Refused, next.Broken
 	}
 	r.NewCommit = r.NewCommit || next.NewCommit
 	r.Fetched = r.Fetched || next.Fetched

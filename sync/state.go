@@ -4,10 +4,8 @@
 package sync
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"runtime"
@@ -76,7 +74,7 @@ func LoadState(s Store) (*rollout.State, error) {
 	decoding.SetLimit(runtime.GOMAXPROCS(0))
 	for i, path := range paths {
 		decoding.Go(func() (err error) {
-			if units[i], err = decodeUnit(path, rows[path]); err != nil {
+			if units[i], err = rollout.DecodeUnit(path, rows[path]); err != nil {
 				return fmt.Errorf("state of unit %s: %w", path, err)
 			}
 			return nil
@@ -90,17 +88,4 @@ func LoadState(s Store) (*rollout.State, error) {
 		state.Units[path] = units[i]
 	}
 	return state, nil
-}
-
-func decodeUnit(path config.UnitPath, row []byte) (*rollout.Unit, error) {
-	decoder := json.NewDecoder(bytes.NewReader(row))
-	decoder.DisallowUnknownFields() // a newer swell wrote it
-	unit := &rollout.Unit{}
-	if err := decoder.Decode(unit); err != nil {
-		return nil, fmt.Errorf("%w; was it written by a newer version of swell?", err)
-	}
-	if unit.Rollout == nil || unit.Path != path {
-		return nil, errors.New("not the state of this unit")
-	}
-	return unit, nil
 }

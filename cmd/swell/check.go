@@ -103,6 +103,7 @@ Exit codes: 0 no problems, 1 problems, 2 could not check.`,
 			if compiler.Base != nil {
 				rules := config.RuleLines(config.RuleChanges(compiler.Base, snapshot.Repository))
 				printRuleChanges(cmd.ErrOrStderr(), base, rules, snapshot)
+				printJoining(cmd.ErrOrStderr(), goesTo, snapshot)
 			}
 			found.printNotes(cmd.ErrOrStderr())
 			found.printLeftOut(cmd.ErrOrStderr(), where.verbose)

@@ -161,6 +161,14 @@ func broughtSince(earlier, s *render.Snapshot, problems document.Problems) (brou
 	return brought
 }
 
+// printJoining says in which clusters units would wait that the change places there, as far as it is known
+// without the daemon's configuration.
+func printJoining(w io.Writer, base, head *render.Snapshot) {
+	for _, cluster := range sync.Joining(base, head, nil) {
+		fmt.Fprintf(w, "swell: note: %s\n", cluster.Text())
+	}
+}
+
 // printRuleChanges says which rules the change itself changes, and how, a line each: whoever reviews
 // it has to know that these hold only once it is in.
 func printRuleChanges(w io.Writer, name string, rules []string, head *render.Snapshot) {

@@ -19,6 +19,8 @@ import (
 	"github.com/swell-sh/swell/render/impact"
 	"github.com/swell-sh/swell/render/report"
 	"github.com/swell-sh/swell/sync"
+	"github.com/swell-sh/swell/sync/fleet"
+	"github.com/swell-sh/swell/sync/rollout"
 )
 
 // diffOptions are the flags of swell diff.
@@ -187,16 +189,36 @@ func (o *diffOptions) compare(cmd *cobra.Command, compiler *render.Compiler, fro
 	if err := c.findProblems(); err != nil || c.head.Held || c.base.Held {
 		return c, err
 	}
-	guard := config.DefaultGuard
+	guard, live := config.DefaultGuard, rollout.Now{}
 	if cmd.Flags().Changed("config") {
 		settings, err := readDaemonConfig(o.config)
 		if err != nil {
 			return nil, err
 		}
 		guard = settings.Guard
+		names, err := fleet.Named(settings)
+		if err != nil {
+			return nil, err
+		}
+		live.Clusters = append([]string{}, names...)
 	}
-	c.report, c.plan, err = sync.PreviewPlan(c.base, c.head, compiler, guard, time.Now())
-	return c, err
+	if c.report, c.plan, err = sync.PreviewPlan(c.base, c.head, compiler, guard, live, time.Now()); err != nil {
+		return nil, err
+	}
+	return c, c.findLater(compiler, m.tree, guard)
+}
+
+// findLater finds what the second state changes in units that the rules of the first alone hold: the next
+// commit releases it, whatever it is about, and nothing would show it then. The compiler renders once more
+// for it, where rules change and units have problems.
+func (c *comparison) findLater(compiler *render.Compiler, tree config.Tree, guard config.Guard) (err error) {
+	if c.head.Base == nil || len(c.rules) == 0 || len(c.report.Unknown) == 0 {
+		return nil
+	}
+	compiler.Base = nil
+	defer func() { compiler.Base = c.head.Base }()
+	c.report.Later, err = sync.PreviewLater(c.base, c.head, compiler.Accepted(c.head.Commit, tree), compiler, guard)
+	return err
 }
 
 // findProblems finds the problems of the second state, with what a change of kinds breaks, and the

@@ -22,6 +22,7 @@ import (
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/cache"
+	"github.com/swell-sh/swell/render/diff"
 	"github.com/swell-sh/swell/render/report"
 	"github.com/swell-sh/swell/sync"
 	"github.com/swell-sh/swell/sync/checker"
@@ -76,6 +77,7 @@ type previewer struct {
 	runner   *checker.Runner
 	compiler *render.Compiler
 	base     *render.Snapshot // of the base that was asked for last; nil: none
+	since    config.Commit    // whose rules judged it, too
 }
 
 const (
@@ -205,7 +207,7 @@ func (p *previewer) isStoreGone(err error) bool {
 
 // answer makes a preview. The error is for reasons that may pass.
 func (p *previewer) answer(ctx context.Context, ask preview.Ask) (preview.Answer, error) {
-	base, err := p.snapshot(ctx, ask.Base.Commit)
+	base, err := p.snapshot(ctx, ask.Base)
 	if err != nil || ask.Ref == "" {
 		return preview.Answer{}, err
 	}
@@ -231,6 +233,7 @@ func (p *previewer) answer(ctx context.Context, ask preview.Ask) (preview.Answer
 	answer := answerOf(change, head)
 	answer.Digest = forge.DigestOf(answer.Digest + ask.Link) // a comment whose link is another one is written anew
 	answer.Notes = p.notes(c.problems)
+	answer.Units = unitsOf(c.report)
 	answer.Again = c.head.Retry && !ask.Fork // no program runs for a fork, today or tomorrow
 	if ask.Link != "" {
 		answer.Page = change.Page(fmt.Sprintf("Pull request %d", ask.Number), ask.URL)
@@ -243,6 +246,22 @@ func answerOf(change *report.Change, head config.Commit) preview.Answer {
 	verdict, text := change.Verdict()
 	return preview.Answer{Head: head, Bad: verdict == report.Bad, Text: text, Nothing: change.IsNothing(), Comment: change.Markdown(report.MaxBytes),
 		Digest: forge.DigestOf(change.Unmoved().Markdown(report.MaxBytes))}
+}
+
+// maxUnits is how many units a preview may be about, to be made once more when one of them stands in
+// another way.
+const maxUnits = 1000
+
+// unitsOf are the units that a report is about, sorted; none where they are more than [maxUnits].
+func unitsOf(r *diff.Report) []config.UnitPath {
+	if r == nil {
+		return nil
+	}
+	units := r.Units()
+	if len(units) > maxUnits {
+		return nil
+	}
+	return units
 }
 
 // compare compares the base with what a merge of head into it would give. why says what of
@@ -261,8 +280,10 @@ func (p *previewer) compare(ctx context.Context, ask preview.Ask, base *render.S
 	if err := c.findProblems(); err != nil || c.head.Held || c.base.Held {
 		return c, "", err
 	}
-	c.report, c.plan, err = sync.PreviewPlan(c.base, c.head, p.compiler, p.settings.Guard, time.Now())
-	return c, "", err
+	if c.report, c.plan, err = sync.PreviewPlan(c.base, c.head, p.compiler, p.settings.Guard, ask.Now, time.Now()); err != nil {
+		return nil, "", err
+	}
+	return c, "", c.findLater(p.compiler, tree, p.settings.Guard)
 }
 
 // noProgramsForForks is why Checkers run no program.
@@ -275,19 +296,37 @@ func (p *previewer) checkers(ctx context.Context, fork bool) render.Checkers {
 	return p.runner.Until(ctx)
 }
 
-// snapshot is that of the base, which mostly is the one of before.
-func (p *previewer) snapshot(ctx context.Context, commit config.Commit) (*render.Snapshot, error) {
-	if p.base != nil && p.base.Commit == commit && !p.base.Retry {
+// snapshot is that of the base, which mostly is the one of before. It is judged as the daemon judges it:
+// by the rules of the commit before it, too.
+func (p *previewer) snapshot(ctx context.Context, base preview.Base) (*render.Snapshot, error) {
+	if p.base != nil && p.base.Commit == base.Commit && p.since == base.Since && !p.base.Retry {
 		return p.base, nil
 	}
+	tree, err := p.tree(base.Commit)
+	if err != nil {
+		return nil, err
+	}
+	p.compiler.Base, p.compiler.Checkers = nil, p.checkers(ctx, false)
+	if base.Since != "" {
+		before, err := p.tree(base.Since)
+		if err != nil {
+			return nil, err
+		}
+		if r := config.Load(before, nil); len(r.Problems) == 0 {
+			p.compiler.Base = r
+		}
+	}
+	p.base, p.since = p.compiler.Accepted(base.Commit, tree), base.Since
+	return p.base, nil
+}
+
+// tree is the monorepo's folder in a commit.
+func (p *previewer) tree(commit config.Commit) (config.Tree, error) {
 	tree, err := p.src.Tree(commit)
 	if err != nil {
 		return nil, err
 	}
-	tree = config.Sub(tree, p.settings.Repository.Path)
-	p.compiler.Base, p.compiler.Checkers = nil, p.checkers(ctx, false)
-	p.base = p.compiler.Accepted(commit, tree)
-	return p.base, nil
+	return config.Sub(tree, p.settings.Repository.Path), nil
 }
 
 // merged is what a merge of head into base would give, and the paths that changed on both
@@ -302,10 +341,9 @@ func (p *previewer) merged(base, head config.Commit) (tree config.Tree, both []s
 	}
 	var trees [3]config.Tree
 	for i, commit := range []config.Commit{parted, base, head} {
-		if trees[i], err = p.src.Tree(commit); err != nil {
+		if trees[i], err = p.tree(commit); err != nil {
 			return nil, nil, "", err
 		}
-		trees[i] = config.Sub(trees[i], p.settings.Repository.Path)
 	}
 	tree, both, err = config.Merge(trees[0], trees[1], trees[2])
 	return tree, both, "", err

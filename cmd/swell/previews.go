@@ -116,6 +116,7 @@ type outside struct {
 	previews  *preview.Previewer  // nil: none
 	announcer *announce.Announcer // nil: none
 	aside     string              // why the newest commit of the branch is not followed; empty: it is
+	since     config.Commit       // the one that was taken before the newest one; empty: none
 	stop      func()
 }
 
@@ -162,16 +163,28 @@ func (o *outside) close() error {
 
 // observe tells of a pass: pull requests are compared with the newest commit, and releases may
 // have got on.
-func (o *outside) observe(r sync.Record, state *rollout.State) {
+func (o *outside) observe(r sync.Record, state *rollout.State, live func() (rollout.Now, error)) {
 	if o == nil || o.previews == nil || r.Commit == "" || r.Monorepo == "" {
 		return
 	}
 	if r.Fetched {
 		o.aside = asideOf(errors.Join(r.Errors...))
 	}
-	o.previews.SetBase(preview.Base{Commit: r.Commit, Monorepo: r.Monorepo, Aside: o.aside})
-	o.announcer.Observe(state, announce.Pass{Monorepo: r.Monorepo, Commit: r.Commit, New: r.NewCommit, Refused: r.Refused, Broken: r.Broken, Problems: len(r.Problems) > 0,
+	if r.NewCommit {
+		o.since = r.Since
+	}
+	o.previews.SetBase(preview.Base{Commit: r.Commit, Monorepo: r.Monorepo, Since: o.since, Aside: o.aside})
+	looked := o.announcer.Observe(state, announce.Pass{Monorepo: r.Monorepo, Commit: r.Commit, New: r.NewCommit, Since: r.Since, Refused: r.Refused, Broken: r.Broken, Problems: len(r.Problems) > 0,
 		Happened: r.NewCommit || len(r.Transitions)+len(r.Actions) > 0})
+	if !looked {
+		return // a later pass has a look
+	}
+	fleet, err := live()
+	if err != nil {
+		o.web.log.Error("previews: how the fleet is", "err", err)
+		return
+	}
+	o.previews.SetFleet(fleet)
 }
 
 // asideOf says why the newest commit of the branch is not followed, by what came of the last

@@ -172,7 +172,7 @@ func (p *process) open(ctx context.Context, is configuration) (*openDaemon, erro
 		KubeconfigDir: is.KubeconfigDir, Allow: is.Allow, Drift: is.Drift, Operators: is.API.Operators, Authors: src.Authors, Lease: is.Lease, Endpoints: is.Endpoints, Keys: &sops.Keys{Secrets: is.Secrets}, Guard: &is.Guard, AllowEmpty: p.empty, Poll: repo.Poll, Log: p.log,
 		Compiler: render.Compiler{Cache: kept, Version: buildID(), Checkers: judges, Charts: charts}, Charts: ofCommits, Observe: func(r sync.Record, state *rollout.State) {
 			p.pulse.beat(r, state)
-			beyond.observe(r, state)
+			beyond.observe(r, state, d.Live)
 		}, Conditions: func() map[string]string {
 			conditions := beyond.conditions()
 			if lost := p.state.LostLog(); lost != "" {

@@ -125,6 +125,14 @@ type Report struct {
 	// Withheld are units, or units on some targets, of which nothing is written before
 	// somebody has approved what they, or units that they need, delete; sorted.
 	Withheld []Kept `json:"withheld,omitempty"`
+	// Now are units that head has something else of and that are not as base wants them at the
+	// moment; sorted. Empty where nobody knows how the fleet is.
+	Now []Now `json:"now,omitempty"`
+	// Joining are clusters in which units that head places there would wait, sorted by name.
+	Joining []Joining `json:"joining,omitempty"`
+	// Later is what head changes in units that have problems by the rules of base alone: it is released
+	// with the next commit. Nil: nothing.
+	Later *Report `json:"later,omitempty"`
 	// LeftOut are files and folders where units are that nothing comes of in head, as far as
 	// head has changed that or them; sorted.
 	LeftOut []config.LeftOut `json:"leftOut,omitempty"`
@@ -137,7 +145,60 @@ type Report struct {
 
 // IsNothing says that there is nothing to tell of units that were compared.
 func (r *Report) IsNothing() bool {
-	return len(r.Changes)+len(r.Kept)+len(r.Withheld)+len(r.Mended)+len(r.LeftOut)+len(r.Idle) == 0
+	return len(r.Changes)+len(r.Kept)+len(r.Withheld)+len(r.Mended)+len(r.Now)+len(r.Joining)+len(r.LeftOut)+len(r.Idle) == 0
+}
+
+// Joining is a cluster in which units would wait that head places there.
+type Joining struct {
+	Cluster string `json:"cluster"`
+	Units   int    `json:"units"`
+	// Unreached says that the daemon does not know how to reach it. Else nobody knows whether it does.
+	Unreached bool `json:"unreached,omitempty"`
+}
+
+// Text says what waits there, and what to do.
+func (j *Joining) Text() string {
+	units := document.Count(j.Units, "unit")
+	if j.Unreached {
+		return fmt.Sprintf("cluster %s: the daemon's configuration does not say how to reach it, and the change places %s there, "+
+			"which would wait: give the daemon its kubeconfig first", j.Cluster, units)
+	}
+	return fmt.Sprintf("cluster %s: it is new, and the change places %s there, which wait until the daemon has its kubeconfig",
+		j.Cluster, units)
+}
+
+// Only returns the part of the report about the changes of some units; nil where there are none.
+func (r *Report) Only(units map[config.UnitPath]bool) *Report {
+	others := func(k Kept) bool { return !units[k.Unit] }
+	part := &Report{Changes: slices.DeleteFunc(slices.Clone(r.Changes), func(c Change) bool { return !units[c.Unit] }),
+		Kept: slices.DeleteFunc(slices.Clone(r.Kept), others), Withheld: slices.DeleteFunc(slices.Clone(r.Withheld), others)}
+	if part.IsNothing() {
+		return nil
+	}
+	return part
+}
+
+// Units are those that the report tells of, sorted.
+func (r *Report) Units() (units []config.UnitPath) {
+	for _, c := range r.Changes {
+		units = append(units, c.Unit)
+	}
+	for _, k := range slices.Concat(r.Kept, r.Withheld) {
+		units = append(units, k.Unit)
+	}
+	for _, now := range r.Now {
+		units = append(units, now.Unit)
+	}
+	units = slices.Concat(units, r.Unknown, r.Mended)
+	slices.Sort(units)
+	return slices.Compact(units)
+}
+
+// Now is how a unit is at the moment, and what a release of head does there.
+type Now struct {
+	Unit   config.UnitPath `json:"unit"`
+	Status string          `json:"status"` // a word or two: "held"
+	Text   string          `json:"text"`   // sentences
 }
 
 // Kept is a unit that stays as it is, and why.

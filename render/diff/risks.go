@@ -294,12 +294,18 @@ func registriesIn(text []byte) iter.Seq[string] {
 	}
 }
 
-// Risks are those of all changes, a line each.
+// Risks are the clusters in which units would wait, and the risks of all changes, a line each.
 func (r *Report) Risks(most int) (lines []string) {
+	for i := range r.Joining {
+		lines = append(lines, r.Joining[i].Text())
+	}
 	for _, c := range r.Changes {
 		for _, risk := range c.Risks {
 			lines = append(lines, fmt.Sprintf("%s: %s on %s: %s", visible(c.Unit), c.Object, Targets(risk.Targets, most), risk.Text))
 		}
+	}
+	if r.Later != nil {
+		lines = append(lines, r.Later.Risks(most)...)
 	}
 	return lines
 }

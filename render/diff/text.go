@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/swell-sh/swell/config"
@@ -55,6 +56,10 @@ func (r *Report) write(w io.Writer, most int) error {
 		withheld[k.Unit] = append(withheld[k.Unit], k)
 		told[string(k.Unit)+": "+k.Reason] = true
 	}
+	now := map[config.UnitPath]string{}
+	for _, line := range r.Now {
+		now[line.Unit] = line.line()
+	}
 	for i, c := range r.Changes {
 		if c.Unit != unit {
 			if unit != "" {
@@ -62,6 +67,10 @@ func (r *Report) write(w io.Writer, most int) error {
 			}
 			unit = c.Unit
 			fmt.Fprintf(&b, "%s\n", visible(unit))
+			if now[unit] != "" {
+				fmt.Fprintf(&b, "  %s\n", now[unit])
+				delete(now, unit)
+			}
 			for _, k := range withheld[unit] {
 				on := ""
 				if len(k.Targets) > 0 {
@@ -110,11 +119,22 @@ func (r *Report) write(w io.Writer, most int) error {
 		}
 		fmt.Fprintf(&b, "%s\n  kept as it is%s: %s\n", visible(kept.Unit), on, kept.Reason)
 	}
+	for i := range r.Now {
+		if path := r.Now[i].Unit; now[path] != "" {
+			fmt.Fprintf(&b, "%s\n  %s\n", visible(path), now[path])
+		}
+	}
 	for _, left := range r.LeftOut {
 		fmt.Fprintf(&b, "%s\n  left out: %s\n", document.Printable(left.Path), left.Why)
 	}
 	for _, line := range r.Idle {
 		fmt.Fprintf(&b, "%s\n  it matched before the change\n", document.Printable(line))
+	}
+	if r.Later != nil {
+		fmt.Fprintf(&b, "\n%s:\n\n", LaterTitle)
+		if err := r.Later.write(&b, most); err != nil {
+			return err
+		}
 	}
 	text := b.String()
 	if 0 < rest && rest < len(text) {
@@ -122,6 +142,52 @@ func (r *Report) write(w io.Writer, most int) error {
 	}
 	_, err := io.WriteString(w, text)
 	return err
+}
+
+// LaterTitle is what [Report.Later] is called.
+const LaterTitle = "Held by the rules of the base alone: the next commit releases it, whatever that is about"
+
+// line says how the unit is.
+func (n *Now) line() string { return fmt.Sprintf("now %s: %s", n.Status, n.Text) }
+
+// NowLines say how the units are that head has something else of, a line for those of which the same is
+// said.
+func (r *Report) NowLines() (lines []string) {
+	var texts []string
+	units := map[string][]string{}
+	for i := range r.Now {
+		text := r.Now[i].line()
+		if units[text] == nil {
+			texts = append(texts, text)
+		}
+		units[text] = append(units[text], visible(r.Now[i].Unit))
+	}
+	for _, text := range texts {
+		lines = append(lines, fmt.Sprintf("%s: %s", document.Some(units[text], mostTargets), text))
+	}
+	return lines
+}
+
+// Unreached are the clusters that the daemon cannot reach, and that units are placed in.
+func (r *Report) Unreached() []Joining {
+	return slices.DeleteFunc(slices.Clone(r.Joining), func(j Joining) bool { return !j.Unreached })
+}
+
+// nowCounts counts the units by how they are: "2 units held now".
+func (r *Report) nowCounts() string {
+	var words []string
+	count := map[string]int{}
+	for i := range r.Now {
+		word := r.Now[i].Status
+		if count[word]++; count[word] == 1 {
+			words = append(words, word)
+		}
+	}
+	text := ""
+	for _, word := range words {
+		text += fmt.Sprintf("; %s %s now", document.Count(count[word], "unit"), word)
+	}
+	return text
 }
 
 // writeMoved tells of the objects that the first unit of changes has from others, those from one unit
@@ -179,6 +245,10 @@ func (r *Report) Summary() string {
 	}
 	if len(r.Kept) > 0 {
 		unknown += fmt.Sprintf("; %s kept as it is", document.Count(len(r.Kept), "unit"))
+	}
+	unknown += r.nowCounts()
+	if n := len(r.Unreached()); n > 0 {
+		unknown += fmt.Sprintf("; %s without a kubeconfig", document.Count(n, "cluster"))
 	}
 	if len(r.LeftOut) > 0 {
 		unknown += fmt.Sprintf("; %s left out", document.Count(len(r.LeftOut), "path"))

@@ -48,6 +48,8 @@ func (c *Change) Markdown(limit int) string {
 	all := p.lines("What goes", "diff", c.goneLines(), p.room()/3)
 	p.lines("What the change of kinds breaks", "text", c.impactLines(), p.room()/3)
 	p.lines("What stays as it is", "text", textOf(c.stays().Write), p.room()/3)
+	p.lines(diff.LaterTitle, "diff", c.laterLines((*diff.Report).WriteUnits), p.room()/3)
+	p.lines(nowTitle, "text", c.nowLines(), p.room()/3)
 	p.lines("How it is released, if all goes well", "text", c.releaseLines(), p.room()/2)
 	p.groups(c.changing(all))
 	p.lines("Problems that the base has, too", "text", linesOf(c.Before), p.room()/2)
@@ -140,6 +142,24 @@ func (c *Change) impactLines() (lines []string) {
 		lines = append(lines, "breaks "+b.Text())
 	}
 	return lines
+}
+
+// nowTitle is that of the units that are not as the base wants them.
+const nowTitle = "How units are now"
+
+// laterLines are the changes that are released with the next commit.
+func (c *Change) laterLines(write func(*diff.Report, io.Writer) error) []string {
+	if c.Report == nil || c.Report.Later == nil {
+		return nil
+	}
+	return textOf(func(w io.Writer) error { return write(c.Report.Later, w) })
+}
+
+func (c *Change) nowLines() []string {
+	if c.Report == nil || c.Report.Refused != "" {
+		return nil
+	}
+	return c.Report.NowLines()
 }
 
 // stays is a report of the units of which nothing is taken, or compared.

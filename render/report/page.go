@@ -70,6 +70,8 @@ func (c *Change) Page(title, link string) string {
 	w.lines("What goes", textOf((&diff.Report{Changes: c.gone()}).WriteAll))
 	w.lines("What the change of kinds breaks", c.impactLines())
 	w.lines("What stays as it is", textOf(c.stays().WriteAll))
+	w.lines(diff.LaterTitle, c.laterLines((*diff.Report).WriteAllUnits))
+	w.lines(nowTitle, c.nowLines())
 	w.lines("How it is released, if all goes well", c.releaseLines())
 	w.groups(c.changing(true))
 	w.lines("Problems that the base has, too", linesOf(c.Before))

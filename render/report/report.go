@@ -107,7 +107,7 @@ func (c *Change) Verdict() (Verdict, string) {
 		return Bad, "nothing would be taken from it"
 	}
 	text := c.Summary()
-	if slices.ContainsFunc(c.Report.Kept, diff.Kept.Wholly) || len(c.of(diff.Refused)) > 0 {
+	if slices.ContainsFunc(c.Report.Kept, diff.Kept.Wholly) || len(c.of(diff.Refused))+len(c.Report.Unreached()) > 0 {
 		return Bad, text
 	}
 	return Good, text

@@ -62,6 +62,9 @@ func drawChange(t *rapid.T) *Change {
 	for _, kept := range texts(3) {
 		c.Report.Kept = append(c.Report.Kept, diff.Kept{Unit: config.UnitPath(kept), Reason: text()})
 	}
+	for _, unit := range texts(3) {
+		c.Report.Now = append(c.Report.Now, diff.Now{Unit: config.UnitPath(unit), Status: "held", Text: text()})
+	}
 	if rapid.Bool().Draw(t, "kinds") {
 		c.Impact = &impact.Report{Broken: []impact.Broken{{Code: "SW1001", Message: text(), Units: []config.UnitPath{config.UnitPath(text())}}}}
 	}
@@ -154,6 +157,29 @@ func TestRiskFirst(t *testing.T) {
 	if risk < 0 || changes < risk || !strings.Contains(text, "<code>services/u00</code> and 48 units like it") ||
 		!strings.Contains(text, "<code>services/u30</code>:") {
 		t.Errorf("got\n%s", text)
+	}
+}
+
+// TestHowUnitsAre: how units are stands before the way of the release, and at the unit in a text.
+func TestHowUnitsAre(t *testing.T) {
+	now := []diff.Now{{Unit: "services/a", Status: "held", Text: "no such image. A merge begins a release of it"},
+		{Unit: "services/b", Status: "quarantined", Text: "why"}}
+	for _, unit := range []config.UnitPath{"services/x", "services/y"} { // of which the same is said
+		now = append(now, diff.Now{Unit: unit, Status: "frozen", Text: "by ada"})
+	}
+	created := diff.Change{Unit: "services/a", Action: diff.Created, Object: "Pod/ns/a", Targets: []config.TargetName{"one"}}
+	c := &Change{Releases: "services/a: starts", Report: &diff.Report{Now: now, Changes: []diff.Change{created}}}
+	text := c.Markdown(MaxBytes)
+	line := strings.Index(text, "services/a: now held: no such image. A merge begins a release of it\nservices/b: now quarantined: why\n"+
+		"services/x, services/y: now frozen: by ada\n")
+	if line < 0 || line > strings.Index(text, "services/a: starts") ||
+		!strings.Contains(c.Page("t", ""), "services/b: now quarantined: why") {
+		t.Errorf("got\n%s", text)
+	}
+	want := "services/a\n  now held: no such image. A merge begins a release of it\n  created Pod/ns/a on target one\n\n" +
+		"services/b\n  now quarantined: why\nservices/x\n  now frozen: by ada\nservices/y\n  now frozen: by ada"
+	if got := strings.Join(textOf(c.Report.Write), "\n"); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
 
@@ -321,6 +347,12 @@ func TestVerdict(t *testing.T) {
 		{Change{Report: &diff.Report{}, Rules: []string{"budget", "Mask night"}}, Good, "2 rules edited, no objects change"},
 		{Change{Report: &diff.Report{Changes: []diff.Change{{Unit: "a", Action: diff.Created, Targets: []config.TargetName{"b"}}}},
 			Rules: []string{"budget"}}, Good, "1 object in 1 unit on 1 target: 1 created"},
+		{Change{Report: &diff.Report{Now: []diff.Now{
+			{Unit: "a", Status: "held"}, {Unit: "b", Status: "masked"}, {Unit: "c", Status: "held"}}}}, Good,
+			"no changes; 2 units held now; 1 unit masked now"},
+		{Change{Report: &diff.Report{Joining: []diff.Joining{{Cluster: "three", Units: 1}}}}, Good, "no changes"},
+		{Change{Report: &diff.Report{Joining: []diff.Joining{{Cluster: "three", Units: 1, Unreached: true}}}}, Bad,
+			"no changes; 1 cluster without a kubeconfig"},
 	} {
 		if got, text := test.change.Verdict(); got != test.want || text != test.text {
 			t.Errorf("%s %q, want %s %q", got, text, test.want, test.text)
@@ -340,6 +372,7 @@ func TestIsNothing(t *testing.T) {
 		"mends a unit":          {Change{Report: &diff.Report{Mended: []config.UnitPath{"a"}}}, false},
 		"withholds a unit":      {Change{Report: &diff.Report{Withheld: []diff.Kept{{}}}}, false},
 		"changes an object":     {Change{Report: &diff.Report{Changes: []diff.Change{{Unit: "a"}}}}, false},
+		"knows how a unit is":   {Change{Report: &diff.Report{Now: []diff.Now{{Unit: "a"}}}}, false},
 		"keeps a unit as it is": {Change{Report: &diff.Report{Kept: []diff.Kept{{Unit: "a"}}}}, false},
 	} {
 		if got := test.change.IsNothing(); got != test.want {

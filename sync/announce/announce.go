@@ -24,6 +24,7 @@ import (
 	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/report"
 	"github.com/swell-sh/swell/sync/forge"
+	"github.com/swell-sh/swell/sync/preview"
 	"github.com/swell-sh/swell/sync/rollout"
 )
 
@@ -68,11 +69,12 @@ const (
 // told is what was told of a commit.
 type told struct {
 	Name     string                `json:"name"`            // of the monorepo
-	Since    config.Commit         `json:"since,omitempty"` // the commit before it; empty: not known
+	Since    config.Commit         `json:"since,omitempty"` // the commit that was taken before it; empty: not known
 	Statuses map[string]toldStatus `json:"statuses,omitempty"`
 	Pulls    []int                 `json:"pulls,omitempty"`    // that it merges
 	Asked    bool                  `json:"asked,omitempty"`    // these are known
 	Comments map[int]toldComment   `json:"comments,omitempty"` // by pull request
+	Courses  map[int]toldComment   `json:"courses,omitempty"`  // under the previews, by pull request
 	Over     bool                  `json:"over,omitempty"`
 	Lost     bool                  `json:"lost,omitempty"` // the forge does not have the commit
 	On       string                `json:"on,omitempty"`   // the project, see [Options]
@@ -83,6 +85,8 @@ type toldStatus struct {
 	Text  string      `json:"text"`
 	Count string      `json:"count,omitempty"`
 	At    time.Time   `json:"at"`
+	// Order is that of the wave among those that the commit goes through.
+	Order int `json:"order,omitempty"`
 }
 
 type toldComment struct {
@@ -91,6 +95,8 @@ type toldComment struct {
 	At     time.Time `json:"at"`
 	// Refused is how often the forge refused one; from maxTries, none is tried.
 	Refused int `json:"refused,omitempty"`
+	// Edits is how often it was written.
+	Edits int `json:"edits,omitempty"`
 }
 
 // Announcer is at work between Run and the end of its context. Observe is called by passes.
@@ -109,7 +115,7 @@ type Announcer struct {
 	newest config.Commit // empty: none yet
 	// verdict says what becomes of the newest one.
 	verdict Wave                            // of the zero value: it was told by an earlier process
-	before  map[config.Commit]config.Commit // the commit before a new one
+	before  map[config.Commit]config.Commit // the one that was taken before a new one
 	wake    chan struct{}
 	// trouble is why not all was told; empty: it was.
 	trouble string
@@ -179,9 +185,11 @@ func (a *Announcer) read(commit config.Commit) *told {
 type Pass struct {
 	Monorepo string        // its name
 	Commit   config.Commit // the newest one
-	// New says that the pass was the first one with it. Then Refused says why nothing is
-	// taken from it, empty: it is; and Broken is how many units have problems since it.
+	// New says that the pass was the first one with it. Then Since is the commit that was taken
+	// before it, also by an earlier process, empty: none was; Refused says why nothing is taken from
+	// it, empty: it is; and Broken is how many units have problems since it.
 	New     bool
+	Since   config.Commit
 	Refused string
 	Broken  int
 	// Problems says that a unit of it has any, new or not.
@@ -191,8 +199,8 @@ type Pass struct {
 }
 
 // Observe looks at the state after a pass. It keeps nothing of it. Where looks take long, not
-// every pass has one: then a later one is asked for.
-func (a *Announcer) Observe(state *rollout.State, pass Pass) {
+// every pass has one: then a later one is asked for. It says whether it looked.
+func (a *Announcer) Observe(state *rollout.State, pass Pass) bool {
 	now := a.Now()
 	a.mu.Lock()
 	if pass.New {
@@ -201,24 +209,25 @@ func (a *Announcer) Observe(state *rollout.State, pass Pass) {
 	a.mu.Unlock()
 	since := now.Sub(a.looked)
 	if !pass.Happened && !a.due && since < lookEvery {
-		return
+		return false
 	}
 	if wait := (lookShare-1)*a.took - since; wait > 0 {
 		if !a.due && a.Wake != nil {
 			time.AfterFunc(wait, a.Wake)
 		}
 		a.due = true
-		return
+		return false
 	}
 	a.look(state, pass.Commit, now)
 	a.looked, a.due = a.Now(), false
 	a.took = a.looked.Sub(now)
+	return true
 }
 
 // judge takes note of a new commit.
 func (a *Announcer) judge(pass Pass) {
-	if pass.Commit != a.newest && a.newest != "" {
-		a.before[pass.Commit] = a.newest
+	if pass.Commit != a.newest && pass.Since != "" {
+		a.before[pass.Commit] = pass.Since
 	}
 	// By an earlier process, which knew what was new.
 	judged := pass.Commit == a.newest && a.verdict == (Wave{}) && pass.Problems
@@ -415,12 +424,18 @@ func (a *Announcer) tellOf(ctx context.Context, is *Progress, name string, newes
 	if t.Comments == nil {
 		t.Comments = map[int]toldComment{}
 	}
-	for _, w := range append(is.Waves, t.superseded(is, newest)...) {
-		if err := a.status(ctx, is.Commit, t, w); err != nil {
+	if t.Courses == nil {
+		t.Courses = map[int]toldComment{}
+	}
+	for i, w := range append(is.Waves, t.ended(is, newest)...) {
+		if err := a.status(ctx, is.Commit, t, i, w); err != nil {
 			return err
 		}
 	}
-	if err := a.comment(ctx, is, t); err != nil {
+	if err := a.findPulls(ctx, is, t); err != nil {
+		return err
+	}
+	if err := errors.Join(a.comment(ctx, is, t), a.course(ctx, is, t)); err != nil {
 		return err
 	}
 	if !is.Over || is.Commit == newest || len(is.Failed) > 0 { // that a newer commit mends it is to be told
@@ -444,20 +459,34 @@ func (a *Announcer) forget(commit config.Commit) {
 	a.mu.Unlock()
 }
 
-// superseded ends the statuses of waves that the commit releases nothing through any more.
-func (t *told) superseded(is *Progress, newest config.Commit) (ends []Wave) {
-	for name, was := range t.Statuses {
-		if was.State == forge.Pending && !slices.ContainsFunc(is.Waves, func(w Wave) bool { return w.Name == name }) {
-			ends = append(ends, Wave{Name: name, State: forge.Success, Text: "superseded by " + newest.Short()})
+// ended ends the statuses of waves that the commit releases nothing through any more.
+func (t *told) ended(p *Progress, newest config.Commit) (ends []Wave) {
+	for name, status := range t.Statuses {
+		if status.State != forge.Pending || slices.ContainsFunc(p.Waves, func(w Wave) bool { return w.Name == name }) {
+			continue
 		}
+		end := Wave{Name: name, State: forge.Success, Text: "superseded by " + newest.Short()}
+		switch {
+		case status.Text == removesText:
+			end.Text = "removed"
+		case newest == p.Commit:
+			end.Text = "nothing is left of it to release"
+		}
+		ends = append(ends, end)
 	}
-	slices.SortFunc(ends, func(x, y Wave) int { return strings.Compare(x.Name, y.Name) })
+	slices.SortFunc(ends, func(x, y Wave) int {
+		return cmp.Or(cmp.Compare(t.Statuses[x.Name].Order, t.Statuses[y.Name].Order), strings.Compare(x.Name, y.Name))
+	})
 	return ends
 }
 
 // status sets a status that says something new.
-func (a *Announcer) status(ctx context.Context, commit config.Commit, t *told, w Wave) error {
-	was, now := t.Statuses[w.Name], a.Now()
+func (a *Announcer) status(ctx context.Context, commit config.Commit, t *told, order int, w Wave) error {
+	was, known := t.Statuses[w.Name]
+	now := a.Now()
+	if known { // those before it may be over
+		order = was.Order
+	}
 	switch same := was.State == w.State && was.Text == w.Text; {
 	case same && was.Count == w.Count,
 		was.State == forge.Success && w.State == forge.Success: // units went on with a newer commit
@@ -471,14 +500,32 @@ func (a *Announcer) status(ctx context.Context, commit config.Commit, t *told, w
 		text = w.Count + ": " + text
 	}
 	if err := a.Forge.SetStatus(ctx, forge.Status{Commit: commit, Name: "swell/" + t.Name + ": " + w.Name, State: w.State, Text: text}); err != nil {
-		if !forge.IsFinal(err) || forge.IsNotFound(err) && !t.Lost && a.pauses[commit].Failed < maxTries {
+		if !a.isFinal(commit, t, err) {
 			return err
 		}
 		t.Lost = t.Lost || forge.IsNotFound(err)
 		a.Log.Warn("announce", "commit", commit, "err", err)
 	}
-	t.Statuses[w.Name] = toldStatus{w.State, w.Text, w.Count, now}
+	t.Statuses[w.Name] = toldStatus{w.State, w.Text, w.Count, now, order}
 	return a.keep(commit, t)
+}
+
+// isFinal says that the forge does not have a commit, and will not.
+func (a *Announcer) isFinal(commit config.Commit, t *told, err error) bool {
+	return forge.IsFinal(err) && (!forge.IsNotFound(err) || t.Lost || a.pauses[commit].Failed >= maxTries)
+}
+
+// findPulls finds the pull requests that the commit merges, once there is anything to tell on them.
+func (a *Announcer) findPulls(ctx context.Context, p *Progress, t *told) error {
+	if t.Asked || len(t.Statuses) == 0 {
+		return nil
+	}
+	pulls, err := a.merged(ctx, p.Commit, t.Since)
+	if err != nil && !a.isFinal(p.Commit, t, err) {
+		return err
+	}
+	t.Pulls, t.Asked = pulls, true
+	return a.keep(p.Commit, t)
 }
 
 // comment writes on the pull requests that the commit merges, once a release failed; and once
@@ -486,16 +533,6 @@ func (a *Announcer) status(ctx context.Context, commit config.Commit, t *told, w
 func (a *Announcer) comment(ctx context.Context, is *Progress, t *told) error {
 	if len(is.Failed) == 0 && len(t.Comments) == 0 {
 		return nil
-	}
-	if !t.Asked {
-		pulls, err := a.merged(ctx, is.Commit, t.Since)
-		if err != nil {
-			return err
-		}
-		t.Pulls, t.Asked = pulls, true
-		if err := a.keep(is.Commit, t); err != nil {
-			return err
-		}
 	}
 	text, now := is.text(), a.Now()
 	digest := forge.DigestOf(text)
@@ -529,6 +566,68 @@ func (a *Announcer) comment(ctx context.Context, is *Progress, t *told) error {
 	}
 	return errors.Join(refused...)
 }
+
+// course writes under the previews of the pull requests that the commit merges how its release gets
+// on, wave by wave. The preview stays what was reviewed. It is edited maxEdits times at most, and
+// then once more at the end.
+func (a *Announcer) course(ctx context.Context, p *Progress, t *told) error {
+	text, now, finished := t.courseText(p.Commit), a.Now(), p.Over
+	digest := forge.DigestOf(text)
+	var refused []error // of one pull request
+	for _, number := range t.Pulls {
+		before := t.Courses[number]
+		if before.Digest == digest || before.Refused >= maxTries || before.Edits > maxEdits || before.Edits == maxEdits && !finished {
+			continue
+		}
+		if next := before.At.Add(countEvery); now.Before(next) && !finished {
+			a.later(next)
+			continue
+		}
+		id, err := a.Forge.Comment(ctx, number, forge.Comment{
+			Subject: "release of " + t.Name, Below: preview.Subject(t.Name), ID: before.ID, Text: text, Digest: digest,
+		})
+		switch {
+		case err == nil && id == 0: // nothing before reviewed
+			before.Refused = maxTries
+		case err == nil:
+			before = toldComment{ID: id, Digest: digest, At: now, Edits: before.Edits + 1}
+		case forge.IsRefusal(err):
+			if before.Refused++; before.Refused < maxTries {
+				refused = append(refused, err)
+			}
+		default:
+			return err
+		}
+		t.Courses[number] = before
+		if err := a.keep(p.Commit, t); err != nil {
+			return err
+		}
+	}
+	return errors.Join(refused...)
+}
+
+// maxEdits is how often the course of a release is written under a preview while it is under way.
+const maxEdits = 20
+
+// courseText says how far the waves are, a line each: when it stays the same is up to waves, not to
+// units and soaks.
+func (t *told) courseText(commit config.Commit) string {
+	names := slices.SortedFunc(maps.Keys(t.Statuses), func(x, y string) int {
+		return cmp.Or(cmp.Compare(t.Statuses[x].Order, t.Statuses[y].Order), strings.Compare(x, y))
+	})
+	var lines []string
+	for _, name := range names {
+		status := t.Statuses[name]
+		text := status.Text
+		if status.State == forge.Pending && text != turnText && text != approvalText && text != removesText {
+			text = "under way"
+		}
+		lines = append(lines, document.Cut(document.Printable(name+": "+text), maxCourse))
+	}
+	return fmt.Sprintf("---\n\n**After the merge**, with commit %s\n\n%s", commit.Short(), report.Fenced("text", lines))
+}
+
+const maxCourse = 300 // bytes of a line
 
 // merged are the pull requests that were merged since a commit.
 func (a *Announcer) merged(ctx context.Context, commit, since config.Commit) (numbers []int, err error) {

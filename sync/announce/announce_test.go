@@ -26,12 +26,15 @@ import (
 // fakeForge takes statuses and comments, and fails when it is told to.
 type fakeForge struct {
 	forge.Forge
-	mu     sync.Mutex
-	said   []string
-	merges map[config.Commit]int
-	err    error
-	refuse func(forge.Status) error // nil: none
-	locked map[int]bool             // pull requests on which nothing can be written
+	mu      sync.Mutex
+	said    []string
+	merges  map[config.Commit]int
+	err     error
+	refuse  func(forge.Status) error // nil: none
+	locked  map[int]bool             // pull requests on which nothing can be written
+	unknown map[config.Commit]bool   // commits that it does not have
+	// reviewed are pull requests with a preview, under which something can stand.
+	reviewed map[int]bool
 }
 
 func (f *fakeForge) SetStatus(_ context.Context, s forge.Status) error {
@@ -52,6 +55,9 @@ func (f *fakeForge) SetStatus(_ context.Context, s forge.Status) error {
 func (f *fakeForge) Merged(_ context.Context, commit config.Commit) (forge.Pull, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.unknown[commit] {
+		return forge.Pull{}, &forge.Error{Status: http.StatusUnprocessableEntity, Text: "No commit found for SHA"}
+	}
 	return forge.Pull{Number: f.merges[commit]}, f.err
 }
 
@@ -64,7 +70,13 @@ func (f *fakeForge) Comment(_ context.Context, number int, c forge.Comment) (int
 	if f.locked[number] {
 		return 0, &forge.Error{Status: http.StatusForbidden, Text: "locked"}
 	}
-	f.said = append(f.said, fmt.Sprintf("comment %d: %s", number, strings.Join(strings.Fields(c.Text), " ")))
+	kind := "comment"
+	if c.Below != "" {
+		if kind = "below"; !f.reviewed[number] {
+			return 0, nil
+		}
+	}
+	f.said = append(f.said, fmt.Sprintf("%s %d: %s", kind, number, strings.Join(strings.Fields(c.Text), " ")))
 	return int64(number), nil
 }
 
@@ -85,7 +97,9 @@ type world struct {
 	state   *rollout.State
 	want    *rollout.Wanted
 	newest  config.Commit                // that was observed
+	taken   config.Commit                // the last one, which outlives a process
 	ill     map[config.TargetName]string // why what is applied there is refused
+	slow    bool                         // removals take their time
 }
 
 func commitOf(name string) config.Commit { return config.Commit(strings.Repeat(name, 20)) }
@@ -143,6 +157,9 @@ func (w *world) pass() {
 		plan := w.state.Decide(w.want, now)
 		for _, a := range plan.Actions {
 			o := rollout.Outcome{Action: a, Result: map[rollout.Kind]rollout.Result{rollout.Apply: rollout.Applied, rollout.Check: rollout.Healthy, rollout.Remove: rollout.Removed}[a.Kind]}
+			if w.slow && a.Kind == rollout.Remove {
+				o.Result, o.Reason = rollout.Deferred, "objects are terminating"
+			}
 			if why := w.ill[a.Target]; why != "" {
 				o.Result, o.Reason = rollout.Refused, why
 			}
@@ -152,8 +169,8 @@ func (w *world) pass() {
 			break
 		}
 	}
-	w.a.Observe(w.state, Pass{Monorepo: "shop", Commit: w.want.Commit, New: w.want.Commit != w.newest, Happened: true})
-	w.newest = w.want.Commit
+	w.a.Observe(w.state, Pass{Monorepo: "shop", Commit: w.want.Commit, New: w.want.Commit != w.newest, Since: w.taken, Happened: true})
+	w.newest, w.taken = w.want.Commit, w.want.Commit
 	synctest.Wait()
 }
 
@@ -243,6 +260,100 @@ func TestAnnounce(t *testing.T) {
 	})
 }
 
+// The course of the release stands below the reviewed text, wave by wave: not for each unit and soak,
+// and it is written a bounded number of times.
+func TestCourse(t *testing.T) {
+	play(t, func(w *world) {
+		w.forge.merges[commitOf("aa")], w.forge.reviewed = 7, map[int]bool{7: true}
+		below := func(step string, want ...string) {
+			t.Helper()
+			got := w.hears("below")
+			for i := range want {
+				want[i] = "below 7: --- **After the merge**, with commit aaaaaaaa ```text the commit: taken " + want[i] + " ```"
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: got %q, want %q", step, got, want)
+			}
+		}
+		w.commit("aa", "cart", "web")
+		w.want.Units["web"].Rollout.Waves[0].Soak = 15 * time.Minute
+		w.pass()
+		below("it begins", "canary: under way rest: its turn has not come")
+		for range 9 {
+			time.Sleep(time.Minute)
+			w.pass()
+			w.stop()
+			w.start()
+		}
+		below("nothing new while it soaks")
+		time.Sleep(2 * time.Minute)
+		w.pass()
+		below("one unit is in the next wave", "canary: under way rest: under way")
+		time.Sleep(10 * time.Minute)
+		w.pass()
+		below("it is over", "canary: passed: 2 units rest: passed: 2 units")
+
+		w.forge.merges[commitOf("bb")] = 7
+		w.commit("bb", "cart")
+		w.pass()
+		for i := range 100 { // it fails and goes on again and again
+			w.state.Units["cart"].Rollout.Status = []rollout.Status{rollout.Held, rollout.Progressing}[i%2]
+			w.a.Observe(w.state, Pass{Monorepo: "shop", Commit: w.want.Commit, Happened: true})
+			time.Sleep(2 * time.Minute)
+		}
+		if n := len(w.hears("below")); n < maxEdits || n > maxEdits+1 {
+			t.Errorf("%d edits", n)
+		}
+	})
+}
+
+// A removed unit passes no wave: what the status says of it is that it is being removed, and then that
+// it is.
+func TestRemovedUnit(t *testing.T) {
+	play(t, func(w *world) {
+		w.commit("aa", "cart", "web")
+		w.through()
+		w.says("both", "aa the commit success: taken",
+			"aa canary pending: 0 of 2 units passed: soaks until Jan 1 00:10 UTC", "aa rest pending: its turn has not come",
+			"aa canary success: passed: 2 units", "aa rest success: passed: 2 units")
+		w.commit("bb")
+		delete(w.want.Units, "cart")
+		w.slow = true
+		w.pass()
+		const removes = "pending: removes what is not wanted any more"
+		w.says("it is being removed", "bb the commit success: taken", "bb canary "+removes, "bb rest "+removes)
+		w.slow = false
+		for range 2 {
+			time.Sleep(6 * time.Minute)
+			w.pass()
+		}
+		time.Sleep(6 * time.Minute) // since the removal
+		w.pass()
+		w.says("it is removed", "bb canary success: removed", "bb rest success: removed")
+	})
+}
+
+// A failure is told on the pull requests that were merged while the daemon was down, too.
+func TestFailureOfAnEarlierMerge(t *testing.T) {
+	play(t, func(w *world) {
+		w.commit("aa", "cart")
+		w.through()
+		w.stop() // then ee is merged, and bb after it
+		w.start()
+		w.forge.merges[commitOf("bb")], w.forge.merges[commitOf("ee")] = 7, 9
+		w.ill["a"] = "no such image"
+		w.commit("bb", "cart")
+		w.pass()
+		w.pass()
+		findings := strings.Join(w.hears("comment"), "\n")
+		for _, pull := range []string{"comment 7", "comment 9"} {
+			if !strings.Contains(findings, pull+": ### swell: :x: the release of bbbbbbbb failed") {
+				t.Errorf("%s: %q", pull, findings)
+			}
+		}
+	})
+}
+
 // What the forge refuses is tried again, and then the newest is told.
 func TestAnnounceFails(t *testing.T) {
 	play(t, func(w *world) {
@@ -289,6 +400,9 @@ func TestAnnounceRefusals(t *testing.T) {
 			t.Errorf("tried %d times in a minute", n)
 		}
 		refuse(&forge.Error{Status: http.StatusUnprocessableEntity, Text: "No commit found for SHA"})
+		w.forge.mu.Lock()
+		w.forge.unknown = map[config.Commit]bool{commitOf("bb"): true}
+		w.forge.mu.Unlock()
 		time.Sleep(20 * time.Minute)
 		tried.Store(0)
 		if time.Sleep(24 * time.Hour); tried.Load() != 0 || w.a.Trouble() != "" {

@@ -59,6 +59,7 @@ type tally struct {
 	name                 string
 	order                int
 	units, passed, begun int
+	removed              int // units that are still to leave targets of it
 	failed               []Failure
 	notReached           int
 	soaks                time.Time // when the last soak under way ends
@@ -147,8 +148,12 @@ func failureOf(u *rollout.Unit) (Failure, bool) {
 func (t *tally) add(u *rollout.Unit, w *rollout.WaveLook) {
 	t.units++
 	switch w.Phase {
-	case rollout.PhasePassed:
-		t.passed++
+	case rollout.PhasePassed, rollout.PhaseCleaning, rollout.PhaseToClean:
+		if leaves(u, w) {
+			t.removed++
+		} else {
+			t.passed++
+		}
 	case rollout.PhaseNotReached:
 		t.notReached++
 	case rollout.PhaseHeld, rollout.PhaseGoesBack, rollout.PhaseBack:
@@ -157,7 +162,7 @@ func (t *tally) add(u *rollout.Unit, w *rollout.WaveLook) {
 		} else {
 			t.notReached++ // it was passed, and is put back with the rest
 		}
-	case rollout.PhaseUnderWay, rollout.PhaseCleaning:
+	case rollout.PhaseUnderWay:
 		t.begun++
 		if w.SoakEnds.After(t.soaks) {
 			t.soaks = w.SoakEnds
@@ -167,6 +172,18 @@ func (t *tally) add(u *rollout.Unit, w *rollout.WaveLook) {
 		}
 	}
 }
+
+// leaves says that the unit is still to leave a target of the wave.
+func leaves(u *rollout.Unit, w *rollout.WaveLook) bool {
+	return slices.ContainsFunc(w.Targets, func(name config.TargetName) bool { return u.Targets[name].Wanted == "" })
+}
+
+// Texts of waves that are under way. They stay the same until something else is the case.
+const (
+	turnText     = "its turn has not come"
+	approvalText = "waits for an approval"
+	removesText  = "removes what is not wanted any more"
+)
 
 // wave puts it into words.
 func (t *tally) wave() Wave {
@@ -185,16 +202,18 @@ func (t *tally) wave() Wave {
 		}
 	case t.passed == t.units:
 		w.State, w.Text = forge.Success, "passed: "+document.Count(t.units, "unit")
+	case t.removed > 0 && t.passed+t.removed == t.units:
+		w.Text, w.Count = removesText, of
 	case t.begun == 0 && t.notReached > 0 && t.passed+t.notReached == t.units:
 		w.State, w.Text, w.Count = forge.Failure, "not reached", of
 	case t.approval:
-		w.Text, w.Count = "waits for an approval", of
+		w.Text, w.Count = approvalText, of
 	case !t.soaks.IsZero():
 		w.Text, w.Count = "soaks until "+t.soaks.UTC().Format("Jan 2 15:04 MST"), of
 	case t.begun+t.passed > 0:
 		w.Text, w.Count = "under way", of
 	default:
-		w.Text = "its turn has not come"
+		w.Text = turnText
 	}
 	return w
 }

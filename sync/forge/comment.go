@@ -14,17 +14,22 @@ import (
 )
 
 // Comment is a comment that is kept up to date in place. Its first line is a marker that
-// nobody sees: it says what the comment is about, and has a digest of what it says. A
-// comment with the marker is ours where our own account wrote it, too.
+// nobody sees: it says what the comment is about, and has a digest of what it says and a sum of its
+// text. A comment with the marker is ours where our own account wrote it, too. Where the text has
+// another sum, somebody edited it.
 type Comment struct {
 	// Subject is what it is about, such as "preview of shop": letters, digits, hyphens,
 	// dots and spaces. A pull request has one comment for each.
 	Subject string
+	// Below is the subject of the comment at whose end it stands, with a marker of its own: the text
+	// above it stays as it is. No line of its own text begins with "<". Where there is no such
+	// comment, nothing is written. Empty: it is a comment of its own.
+	Below string
 	// ID is that of the comment, as it was returned before; 0: it is looked for.
 	ID   int64
 	Text string // markdown
-	// Digest is of what the text says. A comment that says the same already is left as
-	// it is. Empty: that of the text.
+	// Digest is of what the text says. A comment that says the same already, and that nobody
+	// edited, is left as it is. Empty: that of the text.
 	Digest string
 	// OnlyAgain writes nothing where there is no comment yet.
 	OnlyAgain bool
@@ -36,16 +41,52 @@ func DigestOf(text string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// marker is how all comments about a subject begin.
-func (c *Comment) marker() string { return "<!-- swell: " + c.Subject + ": " }
-
-func (c *Comment) body() string {
-	return c.marker() + c.Digest + " -->\n" + c.Text
+// sumOf is a digest of a text as forges keep it: they may change the ends of lines, and drop
+// empty ones at the end.
+func sumOf(text string) string {
+	return DigestOf(strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n")))
 }
 
-// says tells whether a comment says the same already.
+const markerStart = "<!-- swell: "
+
+// marker is how all comments about a subject begin.
+func marker(subject string) string { return markerStart + subject + ": " }
+
+// first is the marker that the comment begins with in which this one stands.
+func (c *Comment) first() string { return marker(cmp.Or(c.Below, c.Subject)) }
+
+func (c *Comment) body() string {
+	return marker(c.Subject) + c.Digest + " " + sumOf(c.Text) + " -->\n" + c.Text
+}
+
+// says tells whether a text that begins with the marker says the same already, as we wrote it.
 func (c *Comment) says(body string) bool {
-	return strings.HasPrefix(body, c.marker()+c.Digest+" -->")
+	above, _ := parts(body)
+	line, text, _ := strings.Cut(above, "\n")
+	return strings.TrimSuffix(line, "\r") == marker(c.Subject)+c.Digest+" "+sumOf(text)+" -->"
+}
+
+// parts are a comment and the one that stands below it, which may be empty. Text of authors may look
+// like a marker: a comment whose sum is that of the whole text has nothing below it.
+func parts(body string) (above, below string) {
+	line, text, _ := strings.Cut(body, "\n")
+	end := strings.LastIndex(body, "\n"+markerStart)
+	if end < 0 || strings.HasSuffix(strings.TrimSuffix(line, "\r"), " "+sumOf(text)+" -->") {
+		return body, ""
+	}
+	return body[:end+1], body[end+1:]
+}
+
+// edited is what becomes of the body of a comment; itself where it says all already.
+func (c *Comment) edited(body string) string {
+	above, below := parts(body)
+	switch {
+	case c.Below == "" && c.says(body), c.Below != "" && c.says(below):
+		return body
+	case c.Below == "":
+		return c.body()
+	}
+	return strings.TrimRight(above, "\r\n") + "\n\n" + c.body()
 }
 
 // note is a comment as a forge has it.
@@ -109,7 +150,7 @@ func (w *commenter) write(ctx context.Context, number int, c Comment) (id int64,
 		return 0, err
 	}
 	switch {
-	case len(found) == 0 && c.OnlyAgain:
+	case len(found) == 0 && (c.OnlyAgain || c.Below != ""):
 		return 0, nil
 	case len(found) == 0:
 		made, err := w.on.create(ctx, number, c.body())
@@ -133,15 +174,16 @@ func (w *commenter) write(ctx context.Context, number int, c Comment) (id int64,
 
 // update has a comment say something else.
 func (w *commenter) update(ctx context.Context, number int, n note, c Comment) error {
-	if c.says(n.body) {
+	body := c.edited(n.body)
+	if body == n.body {
 		return nil
 	}
-	return w.on.edit(ctx, number, n.id, c.body())
+	return w.on.edit(ctx, number, n.id, body)
 }
 
 // isOwn says that a comment is about the subject, and of an account.
 func (c *Comment) isOwn(n note, login string) bool {
-	return strings.EqualFold(n.author, login) && strings.HasPrefix(n.body, c.marker())
+	return strings.EqualFold(n.author, login) && strings.HasPrefix(n.body, c.first())
 }
 
 // own are comments about the subject of an account, the oldest first.

@@ -127,6 +127,26 @@ func TestGitea(t *testing.T) {
 		if again := write(Comment{Text: "three"}); again != id {
 			t.Errorf("without its ID: comment %d, want %d", again, id)
 		}
+		body := func() string {
+			for _, c := range s.Comments(t, project, number) {
+				if c.ID == id {
+					return c.Body
+				}
+			}
+			return ""
+		}
+		wrote := body()
+		edited := map[string]string{"body": strings.Replace(wrote, "three", "all is well", 1)}
+		s.Do(t, bot, "PATCH", fmt.Sprintf("repos/%s/issues/comments/%d", project, id), edited, nil)
+		if write(Comment{Text: "three", ID: id}); body() != wrote {
+			t.Errorf("after it was edited it is %q, want %q", body(), wrote)
+		}
+		course := Comment{Subject: "release of shop", Below: "preview of shop", Text: "canary: passed\n"}
+		again, err := on.Comment(t.Context(), number, course)
+		if err != nil || again != id || !strings.HasPrefix(body(), wrote) ||
+			!strings.HasSuffix(strings.TrimSpace(body()), "-->\ncanary: passed") {
+			t.Errorf("below it: %d, %v: %q", again, err, body())
+		}
 		if _, err := on.Comment(t.Context(), number, Comment{Subject: "preview of shop.eu", Text: "another"}); err != nil {
 			t.Fatal(err)
 		}

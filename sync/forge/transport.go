@@ -193,7 +193,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Host != t.host {
 		return nil, fmt.Errorf("host %s is not the forge's", r.URL.Host)
 	}
-	if limit := t.closed(r.Method); limit != nil {
+	if limit := t.closed(r); limit != nil {
 		return nil, limit
 	}
 	r = r.Clone(r.Context())
@@ -211,6 +211,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		return answer, nil
 	case answer.StatusCode < 400: // the client follows it
+		answer.StatusCode = keeping(answer.StatusCode, r.Method)
 		return answer, nil
 	}
 	defer answer.Body.Close()
@@ -227,6 +228,22 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, &LimitError{Until: until}
 	}
 	return nil, &Error{answer.StatusCode, text}
+}
+
+// keeping is a status of a redirect with which the client keeps the method and the body of a request that
+// writes. Browsers made a GET of a POST that was answered with 301 or 302, and so does the client; forges
+// that renamed a repository mean the same request there.
+func keeping(status int, method string) int {
+	if method == http.MethodGet || method == http.MethodHead {
+		return status
+	}
+	switch status {
+	case http.StatusMovedPermanently:
+		return http.StatusPermanentRedirect
+	case http.StatusFound:
+		return http.StatusTemporaryRedirect
+	}
+	return status
 }
 
 // whole reads an answer, and holds it against the form that all answers of forges have. The
@@ -274,15 +291,15 @@ func credential(header http.Header) string {
 	return token
 }
 
-// closed says until when nothing is asked; nil: something is.
-func (t *transport) closed(method string) *LimitError {
+// closed says until when nothing is asked; nil: something is. A write that is redirected counts once.
+func (t *transport) closed(r *http.Request) *LimitError {
 	now := t.now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if now.Before(t.until) {
 		return &LimitError{Until: t.until}
 	}
-	if t.writes == nil || method == http.MethodGet || method == http.MethodHead {
+	if t.writes == nil || r.Method == http.MethodGet || r.Method == http.MethodHead || r.Response != nil {
 		return nil
 	}
 	reserved := t.writes.ReserveN(now, 1)

@@ -28,6 +28,8 @@ type posted struct {
 	Comment int64  `json:"comment,omitempty"`
 	Digest  string `json:"digest,omitempty"` // of what the comment says
 	Token   string `json:"token,omitempty"`  // of the page
+	// Read is the head at which the comment was last read.
+	Read config.Commit `json:"read,omitempty"`
 	// The status, and the commit that has it.
 	Head  config.Commit `json:"head,omitempty"`
 	State forge.State   `json:"state,omitempty"`

@@ -50,9 +50,10 @@ func (p *Previewer) words(is *pull) (forge.Comment, forge.Status) {
 // maxReason is in bytes.
 const maxReason = 1000
 
-// comment writes a comment that says something new.
+// comment writes a comment that says something new. At each new head it is read: somebody may have
+// edited it.
 func (p *Previewer) comment(ctx context.Context, is *pull, c forge.Comment) error {
-	if is.posted.Digest == c.Digest {
+	if is.posted.Digest == c.Digest && is.posted.Read == is.Head {
 		return nil
 	}
 	c.Subject, c.ID = p.subject(), is.posted.Comment
@@ -60,7 +61,7 @@ func (p *Previewer) comment(ctx context.Context, is *pull, c forge.Comment) erro
 	if err != nil {
 		return err
 	}
-	is.posted.Comment, is.posted.Digest = id, c.Digest
+	is.posted.Comment, is.posted.Digest, is.posted.Read = id, c.Digest, is.Head
 	return p.files.write(is.Number, is.posted)
 }
 

@@ -29,6 +29,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync/forge"
+	"github.com/swell-sh/swell/sync/rollout"
 )
 
 // Options of a [Previewer]. All but Link, NoForks, Poll, Explain, Troubled
@@ -83,8 +84,9 @@ type Previewer struct {
 
 	mu    sync.Mutex // guards what others hand over
 	woken map[int]bool
-	all   bool // of the pull requests, all are to be read
-	base  Base // the newest one; zero: none yet
+	all   bool         // of the pull requests, all are to be read
+	base  Base         // the newest one; zero: none yet
+	fleet *rollout.Now // how it is; never nil
 	wake  chan struct{}
 	// troubles are what the forge refused last, by pull request; 0: it concerns all.
 	troubles map[int]string
@@ -109,15 +111,19 @@ type pull struct {
 	// empty: none was.
 	base    Base
 	head    config.Commit
-	answer  *Answer     // that is not posted yet
-	begun   time.Time   // of a preview under way
-	read    time.Time   // when its head was
-	slow    bool        // its status says that it is under way
-	away    bool        // it is open, and into another branch
-	renders forge.Tries // of previews of its head
-	unmade  int         // how many in a row were not made
-	posts   forge.Tries // of posting the answer
-	refused bool        // the forge took the answer not, and takes those of others
+	units   []config.UnitPath // that it is about
+	stood   string            // how they were then, see [rollout.Now.KeyOf]
+	seen    *rollout.Now      // in which they are so; nil: nobody has looked
+	answer  *Answer           // that is not posted yet
+	readyAt time.Time         // when it was made
+	begun   time.Time         // of a preview under way
+	read    time.Time         // when its head was
+	slow    bool              // its status says that it is under way
+	away    bool              // it is open, and into another branch
+	renders forge.Tries       // of previews of its head
+	unmade  int               // how many in a row were not made
+	posts   forge.Tries       // of posting the answer
+	refused bool              // the forge took the answer not, and takes those of others
 }
 
 // rendered is what became of a preview.
@@ -125,6 +131,7 @@ type rendered struct {
 	pull   *pull
 	fork   bool // when it was begun
 	base   Base
+	fleet  *rollout.Now
 	head   config.Commit
 	answer Answer
 	err    error
@@ -138,7 +145,7 @@ func New(o Options) (*Previewer, error) {
 	if o.Poll == 0 {
 		o.Poll = defaultPoll
 	}
-	p := &Previewer{Options: o, files: files{o.Dir, o.Project}, woken: map[int]bool{}, wake: make(chan struct{}, 1), troubles: map[int]string{}, known: map[int]*pull{}, gone: map[int]*pull{}, running: map[bool]*pull{}, done: make(chan rendered, 2)}
+	p := &Previewer{Options: o, files: files{o.Dir, o.Project}, fleet: &rollout.Now{}, woken: map[int]bool{}, wake: make(chan struct{}, 1), troubles: map[int]string{}, known: map[int]*pull{}, gone: map[int]*pull{}, running: map[bool]*pull{}, done: make(chan rendered, 2)}
 	return p, p.files.make()
 }
 
@@ -146,6 +153,8 @@ func New(o Options) (*Previewer, error) {
 type Base struct {
 	Commit   config.Commit // the newest one, also where nothing is taken from it
 	Monorepo string        // its name
+	// Since is the commit that was taken before it, whose rules judge it, too; empty: there is none.
+	Since config.Commit
 	// Aside says why it is not the newest commit of the branch: a sentence. Empty: it is.
 	Aside string
 }
@@ -157,6 +166,18 @@ func (p *Previewer) SetBase(base Base) {
 	p.base = base
 	p.mu.Unlock()
 	if moved {
+		p.rouse()
+	}
+}
+
+// SetFleet says how the fleet is from now on. Previews that are about units which stand in another way
+// are made once more.
+func (p *Previewer) SetFleet(fleet rollout.Now) {
+	p.mu.Lock()
+	before := p.fleet
+	p.fleet = &fleet
+	p.mu.Unlock()
+	if !before.Same(&fleet) {
 		p.rouse()
 	}
 }
@@ -285,7 +306,7 @@ func (p *Previewer) hasRoom() bool {
 			continue
 		}
 		held++
-		if !is.refused {
+		if !is.refused && !is.answer.Nothing { // which may wait, see mergeTime
 			ready++
 		}
 	}
@@ -309,6 +330,12 @@ func (p *Previewer) newest() Base {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.base
+}
+
+func (p *Previewer) live() *rollout.Now {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.fleet
 }
 
 // statusName is what the status of the monorepo's previews is called, and subject what the
@@ -425,7 +452,20 @@ func (p *Previewer) refused(ctx context.Context, now time.Time, number int, err 
 
 // wants says whether a preview is to be made.
 func (p *Previewer) wants(is *pull, base Base) bool {
-	return base.Commit != "" && is.answer == nil && (is.head != is.Head || is.base != base)
+	return base.Commit != "" && is.answer == nil && (is.head != is.Head || is.base != base || p.standsOtherwise(is))
+}
+
+// standsOtherwise says that a unit which the last preview is about stands in another way now.
+func (p *Previewer) standsOtherwise(pr *pull) bool {
+	fleet := p.live()
+	if pr.seen == fleet {
+		return false
+	}
+	if fleet.KeyOf(pr.units) != pr.stood {
+		return true
+	}
+	pr.seen = fleet
+	return false
 }
 
 // begin begins the previews that come first: those whose head is new, and those that changed
@@ -488,8 +528,8 @@ func (p *Previewer) render(ctx context.Context, is *pull, base Base) {
 	if is.posted.Token == "" {
 		is.posted.Token = newToken()
 	}
-	r := rendered{pull: is, fork: is.Fork, base: base, head: is.Head}
-	ask := Ask{Base: base, Branch: p.Branch, Ref: is.Ref, Fork: is.Fork, Link: p.link(is), Number: is.Number, URL: is.URL}
+	r := rendered{pull: is, fork: is.Fork, base: base, fleet: p.live(), head: is.Head}
+	ask := Ask{Base: base, Branch: p.Branch, Ref: is.Ref, Fork: is.Fork, Link: p.link(is), Number: is.Number, URL: is.URL, Now: *r.fleet}
 	go func() {
 		r.answer, r.err = p.Render(ctx, ask)
 		p.done <- r
@@ -529,7 +569,8 @@ func (p *Previewer) take(r rendered) {
 		p.fail(is, "", otherHead)
 		p.Wake(is.Number)
 	default:
-		is.base, is.head, is.answer, is.unmade = r.base, r.head, &r.answer, 0
+		is.base, is.head, is.answer, is.readyAt, is.unmade = r.base, r.head, &r.answer, now, 0
+		is.units, is.stood, is.seen = r.answer.Units, r.fleet.KeyOf(r.answer.Units), r.fleet
 		if r.answer.Failed != "" && !r.answer.Waits || r.answer.Again {
 			is.renders.Fail(now, restShare*took)
 			is.base = Base{} // it is tried again
@@ -578,7 +619,14 @@ func (p *Previewer) post(ctx context.Context, now time.Time) {
 		if now.Before(p.writable()) || ctx.Err() != nil {
 			return
 		}
-		if err := p.write(ctx, is); err != nil {
+		err := p.reviewed(ctx, is, now)
+		if p.known[is.Number] != is || now.Before(is.posts.Next) {
+			continue // it was merged, or may be
+		}
+		if err == nil {
+			err = p.write(ctx, is)
+		}
+		if err != nil {
 			is.posts.Fail(now, 0)
 			is.refused = forge.IsRefusal(err)
 			p.refused(ctx, now, is.Number, err)
@@ -590,6 +638,28 @@ func (p *Previewer) post(ctx context.Context, now time.Time) {
 		p.failed = 0
 		is.answer, is.posts, is.refused = nil, forge.Tries{}, false
 	}
+}
+
+// mergeTime is how long a preview of nothing waits that would take the place of another one of the same
+// head: it was merged, most likely, and the forge is about to say so.
+const mergeTime = time.Minute
+
+// reviewed looks whether a pull request is still open before a preview takes the place of another one of
+// the same head. What was reviewed stays on one that was merged.
+func (p *Previewer) reviewed(ctx context.Context, pr *pull, now time.Time) error {
+	if pr.posted.Comment == 0 || pr.posted.Read != pr.Head || pr.posted.Digest == pr.answer.Digest {
+		return nil
+	}
+	current, err := p.Forge.Get(ctx, pr.Number)
+	switch {
+	case err != nil && !forge.IsNotFound(err):
+		return err
+	case err != nil || !current.Open || current.Base != p.Branch:
+		p.leave(pr.Number, err == nil && current.Open)
+	case pr.answer.Nothing && now.Sub(pr.readyAt) < mergeTime:
+		pr.posts.Next = pr.readyAt.Add(mergeTime)
+	}
+	return nil
 }
 
 // tellSlow says of previews that take long that they are under way, where nothing else is said

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -21,6 +22,8 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync/forge"
+	"github.com/swell-sh/swell/sync/order"
+	"github.com/swell-sh/swell/sync/rollout"
 )
 
 // fakeForge is a forge in memory, which fails when it is told to. What the real ones do with
@@ -30,6 +33,7 @@ type fakeForge struct {
 	pulls    map[int]forge.Pull
 	comments map[int]string // by pull request
 	digests  map[int]string // of the comments
+	edited   map[int]bool   // by somebody else
 	reports  []forge.Report
 	app      bool // it takes check runs
 	statuses map[config.Commit]forge.Status
@@ -39,7 +43,7 @@ type fakeForge struct {
 }
 
 func newFakeForge() *fakeForge {
-	return &fakeForge{pulls: map[int]forge.Pull{}, comments: map[int]string{}, digests: map[int]string{}, statuses: map[config.Commit]forge.Status{}}
+	return &fakeForge{pulls: map[int]forge.Pull{}, comments: map[int]string{}, digests: map[int]string{}, edited: map[int]bool{}, statuses: map[config.Commit]forge.Status{}}
 }
 
 func (f *fakeForge) failed(what string) error {
@@ -106,9 +110,10 @@ func (f *fakeForge) Comment(_ context.Context, n int, c forge.Comment) (int64, e
 	if c.OnlyAgain && f.comments[n] == "" {
 		return 0, nil
 	}
-	if c.ID == 0 && f.digests[n] == c.Digest { // it is found, and says so already
+	if f.digests[n] == c.Digest && !f.edited[n] { // it says so already
 		return int64(n), nil
 	}
+	delete(f.edited, n)
 	f.comments[n], f.digests[n] = c.Text, c.Digest
 	f.writes = append(f.writes, fmt.Sprintf("comment %d", n))
 	return int64(n), nil
@@ -363,6 +368,31 @@ func TestWritesOnlyWhatIsNew(t *testing.T) {
 		if _, err := os.Stat(w.files.pageOf(token)); err != nil {
 			t.Error(err)
 		}
+	})
+}
+
+// A comment that somebody edited is written again at the next push, although it says nothing new.
+func TestEdited(t *testing.T) {
+	play(t, func(w *world) {
+		w.renders.set(func(Ask) (Answer, error) {
+			w.forge.mu.Lock()
+			defer w.forge.mu.Unlock()
+			return Answer{Head: w.forge.pulls[1].Head, Text: "1 object", Comment: "preview", Digest: "1"}, nil
+		})
+		w.SetBase(Base{Commit: "b1", Monorepo: "shop"})
+		push := func(head config.Commit, want string) {
+			t.Helper()
+			w.forge.put(1, head, false)
+			w.Wake(1)
+			time.Sleep(time.Second)
+			w.wrote(want)
+		}
+		push("a1", "comment 1, status 1 success")
+		push("a2", "status 1 success")
+		w.forge.mu.Lock()
+		w.forge.edited[1] = true
+		w.forge.mu.Unlock()
+		push("a3", "comment 1, status 1 success")
 	})
 }
 
@@ -767,6 +797,50 @@ func TestForgeFails(t *testing.T) {
 	})
 }
 
+// What was reviewed stays on a pull request that was merged, whenever the forge says so: before or after
+// its branch moves, soon or some time later. On one that stays open it is replaced.
+func TestMergedStaysAsReviewed(t *testing.T) {
+	for name, test := range map[string]struct {
+		before, after time.Duration // of the new base, that the forge says that it is merged; 0: it does not
+		nothing       bool          // the preview says then that nothing changes
+		want          string
+	}{
+		"before the branch moves":          {before: time.Second, nothing: true},
+		"soon after":                       {after: 5 * time.Second, nothing: true},
+		"with another commit, at once":     {before: time.Second},
+		"never, and nothing is left of it": {nothing: true, want: "comment 1, status 1 success"},
+		"never":                            {want: "comment 1, status 1 success"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, func(w *world) {
+				w.renders.set(func(ask Ask) (Answer, error) {
+					if ask.Base.Commit == "b1" {
+						return Answer{Head: "a1", Text: "1 object", Comment: "reviewed", Digest: "1"}, nil
+					}
+					return Answer{Head: "a1", Text: "something else", Comment: "something else", Digest: "2", Nothing: test.nothing}, nil
+				})
+				w.SetBase(Base{Commit: "b1", Monorepo: "shop"})
+				w.forge.put(1, "a1", false)
+				w.Wake(1)
+				time.Sleep(time.Second)
+				w.wrote("comment 1, status 1 success")
+				merge := func() { w.forge.change(1, func(p *forge.Pull) { p.Open, p.Merge = false, "b2" }) }
+				if test.before > 0 {
+					merge() // and no webhook tells of it
+					time.Sleep(test.before)
+				}
+				w.SetBase(Base{Commit: "b2", Monorepo: "shop"})
+				if test.after > 0 {
+					time.Sleep(test.after)
+					merge()
+				}
+				time.Sleep(10 * time.Minute)
+				w.wrote(test.want)
+			})
+		})
+	}
+}
+
 // Closed ones are left alone, and come back when they are opened again.
 func TestClosedAndReopened(t *testing.T) {
 	play(t, func(w *world) {
@@ -1046,5 +1120,45 @@ func TestManyGone(t *testing.T) {
 		if n := w.forge.asked() - reads; len(w.known) > 0 || n > many+50 {
 			t.Errorf("asked %d times, %d are known", n, len(w.known))
 		}
+	})
+}
+
+// A preview is made once more when a unit that it is about stands in another way, or other orders are
+// in force, and not for any other unit.
+func TestUnitsStandInAnotherWay(t *testing.T) {
+	play(t, func(w *world) {
+		asked := 0
+		w.renders.set(func(ask Ask) (Answer, error) {
+			asked = len(ask.Now.Units)
+			return Answer{Head: "a1", Comment: "preview", Digest: "1", Units: []config.UnitPath{"cart"}}, nil
+		})
+		w.forge.put(1, "a1", false)
+		w.SetBase(Base{Commit: "b1", Monorepo: "shop"})
+		w.Wake(1)
+		time.Sleep(time.Second)
+		units := map[config.UnitPath]rollout.UnitNow{}
+		var orders order.Standing
+		expect := func(step, want string) {
+			t.Helper()
+			w.SetFleet(rollout.Now{Units: maps.Clone(units), Standing: orders})
+			time.Sleep(time.Second)
+			if got := w.renders.ordered(); got != want {
+				t.Errorf("%s: rendered %q, want %q", step, got, want)
+			}
+		}
+		expect("at first", "1 on b1")
+		units["web"] = rollout.UnitNow{Key: "held"}
+		expect("another unit", "")
+		units["cart"] = rollout.UnitNow{Key: "held"}
+		expect("its unit", "1 on b1")
+		if asked != 2 {
+			t.Errorf("it was told of %d units", asked)
+		}
+		expect("nothing new", "")
+		orders = order.Standing{{Seq: 1, Verb: order.Freeze}}
+		expect("an order", "1 on b1")
+		delete(units, "cart")
+		expect("its unit is well", "1 on b1")
+		w.wrote("comment 1, status 1 success")
 	})
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync/forge"
+	"github.com/swell-sh/swell/sync/rollout"
 )
 
 // Ask is what a preview is to be made of.
@@ -34,6 +35,8 @@ type Ask struct {
 	// Number is that of the pull request, and URL where the forge shows it.
 	Number int
 	URL    string
+	// Now is how the fleet is.
+	Now rollout.Now
 }
 
 // Answer is a preview.
@@ -46,6 +49,8 @@ type Answer struct {
 	Digest  string        // of what the comment says, whatever the base's commit is called
 	Page    string        // HTML: all of it
 	Notes   []forge.Note  // the problems, by line
+	// Units are those that it is about: it is made once more when one of them stands in another way.
+	Units []config.UnitPath
 	// Failed is why there is no preview, in words for whoever wrote the change; the rest is
 	// empty then, but for Waits: it is the base's fault, so it is tried when that moves.
 	Failed string

@@ -267,7 +267,7 @@ func (s *State) Comes(path config.UnitPath, w *Wanted) bool {
 		return false
 	case u == nil:
 		return true
-	case unit != nil && !u.Begun(w) && u.quarantined(unit) != "":
+	case u.InQuarantineFor(w) != "":
 		return false
 	case !u.Begun(w):
 		return true
