@@ -182,7 +182,7 @@ func (p *pass) claim(e *entry, r *result) (brings bool) {
 			brings = brings || head.brings
 		}
 	}
-	p.hosts.Add(e.unit)
+	p.hosts.add(e.unit, allNames)
 	if e.valued = len(e.unit.Problems) == 0 && len(r.values) > 0; e.valued {
 		p.holders.add(e.unit.Path, r.values)
 	}

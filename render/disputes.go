@@ -164,7 +164,7 @@ func (p *pass) hadHost(path config.UnitPath, h holder) bool {
 	if err != nil || unit == nil || len(unit.Problems) > 0 || unit.Tenant != h.tenant {
 		return false
 	}
-	for cluster, name := range unit.hosts() {
+	for cluster, name := range unit.hosts(allNames) {
 		if cluster == h.cluster && name == h.name {
 			return true
 		}

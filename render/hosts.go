@@ -25,9 +25,19 @@ type clusterHosts struct {
 	wildcards int                                 // names that are wildcards
 }
 
-// Add enters the host names of a unit.
-func (h *Hosts) Add(unit *Unit) {
-	for cluster, name := range unit.hosts() {
+// HostsOf are the host names of units: those where traffic comes in, or those where it goes on, see
+// [object.Host].
+func HostsOf(units Units, listens bool) *Hosts {
+	var h Hosts
+	for _, unit := range units.All() {
+		h.add(unit, func(name sharedName) bool { return name.Listens == listens })
+	}
+	return &h
+}
+
+// add enters the host names of a unit that are to count.
+func (h *Hosts) add(unit *Unit, counts func(sharedName) bool) {
+	for cluster, name := range unit.hosts(counts) {
 		in := h.clusters[cluster]
 		if in == nil {
 			in = &clusterHosts{units: map[string]map[config.UnitPath]bool{}}
@@ -47,7 +57,7 @@ func (h *Hosts) Add(unit *Unit) {
 
 // drop takes the host names of a unit out again.
 func (h *Hosts) drop(unit *Unit) {
-	for cluster, name := range unit.hosts() {
+	for cluster, name := range unit.hosts(allNames) {
 		in := h.clusters[cluster]
 		if in == nil || in.units[name] == nil {
 			continue // the unit has it twice
@@ -68,12 +78,17 @@ func countWildcard(name string) int {
 	return 0
 }
 
-// hosts are the host names of the unit with their clusters, some of them several times.
-func (u *Unit) hosts() iter.Seq2[string, string] {
+func allNames(sharedName) bool { return true }
+
+// hosts are the host names of the unit that count with their clusters, some of them several times.
+func (u *Unit) hosts(counts func(sharedName) bool) iter.Seq2[string, string] {
 	return func(yield func(cluster, name string) bool) {
-		for _, r := range u.sharedNames {
-			for _, i := range r.Places {
-				if r.Host != "" && !yield(u.Placements[i].Target.Name.Cluster(), r.Host) {
+		for _, name := range u.sharedNames {
+			if name.Host == "" || !counts(name) {
+				continue
+			}
+			for _, i := range name.Places {
+				if !yield(u.Placements[i].Target.Name.Cluster(), name.Host) {
 					return
 				}
 			}
