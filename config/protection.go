@@ -97,6 +97,7 @@ func (r *Repository) tenantBounds(unit *Unit, objects UnitObjects, targets int) 
 		{"accounts", objects.Namespaced, "objects", "default and those of its own units"},
 		{"hosts", objects.Namespaced, "objects", "all that no other tenant has"},
 		{"serviceAccount", objects.All, "objects", ""},
+		{"roles", objects.All, "objects", ""},
 	} {
 		value := plainOf(t.doc, "spec", bound.field)
 		p := Protection{Rule: "Tenant " + t.Name + ": " + bound.field, Position: t.Position, Matches: bound.matches, Noun: bound.noun}

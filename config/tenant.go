@@ -47,6 +47,8 @@ type Tenant struct {
 	Accounts []string
 	// Hosts are the host names that its objects may have. Empty: all that nobody else has.
 	Hosts Names
+	// Roles are names of those that its account may give more rights than it has itself.
+	Roles []string
 	// Optional says that what it names may match nothing yet.
 	Optional bool
 

@@ -20,7 +20,7 @@ func (l *loader) loadTenant(doc *document.Document) {
 		ServiceAccount                                                                          *struct{ Namespace, Name string }
 		Folders, Owners, Clusters, Namespaces, Kinds, ClusterKinds, Labels, Annotations, Images []string
 		PodSecurity                                                                             string
-		ClusterRoles, Allow, Accounts, Hosts                                                    []string
+		ClusterRoles, Allow, Accounts, Hosts, Roles                                             []string
 		Optional                                                                                bool
 	}
 	in := readOwn(doc, &spec)
@@ -44,7 +44,7 @@ func (l *loader) loadTenant(doc *document.Document) {
 	if t.ClusterRoles = spec.ClusterRoles; t.ClusterRoles == nil {
 		t.ClusterRoles = defaultClusterRoles
 	}
-	t.Allow, t.Optional = spec.Allow, spec.Optional
+	t.Allow, t.Roles, t.Optional = spec.Allow, spec.Roles, spec.Optional
 	for i, allowance := range t.Allow {
 		if !slices.Contains(tenantAllowances, allowance) {
 			const text = "%q: want one of %s"

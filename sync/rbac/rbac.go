@@ -70,6 +70,9 @@ type Role struct {
 	Name, Namespace string
 	Account         Account
 	Rules           []Rule // never none
+	// Missing are what the account needs besides and is not given here, one line each for people:
+	// an administrator decides.
+	Missing []string
 }
 
 // Object is the Role or ClusterRole, and Binding gives it to the account.
