@@ -310,14 +310,7 @@ func (s *scope) dropForeignBinds() {
 // facts is what swell facts pull lists, with the parameters of the policies that were there
 // the last time.
 func (n *needs) facts(clusters []*config.Cluster) []Rule {
-	listed := resources{}
-	listed.add("apiextensions.k8s.io", "customresourcedefinitions")
-	for _, resource := range []string{"validatingadmissionpolicies", "validatingadmissionpolicybindings", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"} {
-		listed.add(policy.Group, resource)
-	}
-	for _, resource := range []string{"namespaces", "limitranges", "resourcequotas"} {
-		listed.add("", resource)
-	}
+	listed := factKinds()
 	for _, cluster := range clusters {
 		facts := n.snapshot.Repository.Facts[cluster.Name]
 		if facts == nil {
@@ -332,5 +325,23 @@ func (n *needs) facts(clusters []*config.Cluster) []Rule {
 			}
 		}
 	}
-	return listed.rules(Facts, "swell facts pull", "list")
+	return listed.rules(Facts, pulling, "list")
+}
+
+// pulling is why facts are listed.
+const pulling = "swell facts pull"
+
+// factKinds are what swell facts pull lists in any cluster.
+func factKinds() resources {
+	listed := resources{}
+	listed.add("apiextensions.k8s.io", "customresourcedefinitions")
+	for _, resource := range []string{
+		"validatingadmissionpolicies", "validatingadmissionpolicybindings", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings",
+	} {
+		listed.add(policy.Group, resource)
+	}
+	for _, resource := range []string{"namespaces", "limitranges", "resourcequotas"} {
+		listed.add("", resource)
+	}
+	return listed
 }

@@ -132,6 +132,12 @@ func General(o Options) []Role {
 	return o.roles(rules, nil)
 }
 
+// Reading are the roles of a daemon that applies nothing yet: it finds the clusters, keeps its Lease and
+// reads no Secrets. What it applies takes the roles of [Needed].
+func Reading(o Options) []Role {
+	return o.roles(slices.Concat(o.connect(), scalers(), health(), tree(), factKinds().rules(Facts, pulling, "list")), nil)
+}
+
 // roles are the cluster role of the daemon's account with these rules, the role for its
 // Lease, and the others.
 func (o *Options) roles(rules []Rule, others []Role) []Role {
