@@ -94,7 +94,7 @@ func (r *Repository) tenantBounds(unit *Unit, objects UnitObjects, targets int) 
 		{"podSecurity", objects.All, "objects", podSecurityLevels[0]},
 		{"clusterRoles", objects.All, "objects", strings.Join(defaultClusterRoles, ", ")},
 		{"allow", objects.All, "objects", "nothing"},
-		{"accounts", objects.Namespaced, "objects", "default and those of its own units"},
+		{"accounts", objects.Namespaced, "objects", "those of its own units"},
 		{"hosts", objects.Namespaced, "objects", "all that no other tenant has"},
 		{"serviceAccount", objects.All, "objects", ""},
 		{"roles", objects.All, "objects", ""},
