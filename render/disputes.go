@@ -23,7 +23,9 @@ type disputes struct {
 	*world
 	hosts   *Hosts
 	entries map[config.UnitPath]*entry
-	had     func(config.UnitPath, holder) bool // a unit had the name in the base
+	earlier func(config.UnitPath) *Unit                 // a unit in the base; nil where it is not there, or has a problem
+	old     map[config.UnitPath]map[holder]bool         // names that units had in the base
+	names   map[config.UnitPath]map[string][]sharedName // of units, by host name
 	refused map[holder]bool
 	found   map[config.UnitPath]*targetProblems
 }
@@ -46,7 +48,8 @@ func (p *pass) hostProblems() map[config.UnitPath]document.Problems {
 	if known := p.disputed; known.version == found.version && known.fleet == found.fleet && known.base == found.base {
 		return known.problems
 	}
-	d := disputes{p.world, &p.hosts, p.entries, p.hadHost, map[holder]bool{}, map[config.UnitPath]*targetProblems{}}
+	d := disputes{world: p.world, hosts: &p.hosts, entries: p.entries, earlier: p.inBase, old: map[config.UnitPath]map[holder]bool{},
+		names: map[config.UnitPath]map[string][]sharedName{}, refused: map[holder]bool{}, found: map[config.UnitPath]*targetProblems{}}
 	for _, cluster := range slices.Sorted(maps.Keys(p.hosts.clusters)) {
 		in := p.hosts.clusters[cluster]
 		for _, name := range in.contested() {
@@ -123,7 +126,35 @@ func (d *disputes) lists(h holder) bool {
 
 // isOld says whether one of the units had the name in the base already.
 func (d *disputes) isOld(h holding) bool {
-	return slices.ContainsFunc(h.units, func(unit config.UnitPath) bool { return d.had(unit, h.holder) })
+	return slices.ContainsFunc(h.units, func(unit config.UnitPath) bool { return d.oldOf(unit)[h.holder] })
+}
+
+// oldOf are the names that a unit had in the base, and whose it was there.
+func (d *disputes) oldOf(path config.UnitPath) map[holder]bool {
+	if known := d.old[path]; known != nil {
+		return known
+	}
+	had := map[holder]bool{}
+	if unit := d.earlier(path); unit != nil {
+		for cluster, name := range unit.hosts(allNames) {
+			had[holder{cluster, name, unit.Tenant}] = true
+		}
+	}
+	d.old[path] = had
+	return had
+}
+
+// namesOf are the host names of a unit.
+func (d *disputes) namesOf(path config.UnitPath) map[string][]sharedName {
+	if known := d.names[path]; known != nil {
+		return known
+	}
+	names := map[string][]sharedName{}
+	for _, name := range d.entries[path].unit.sharedNames {
+		names[name.Host] = append(names[name.Host], name)
+	}
+	d.names[path] = names
+	return names
 }
 
 // refuse notes that units may not have their name because of others.
@@ -133,52 +164,40 @@ func (d *disputes) refuse(h, by holding) {
 	}
 	d.refused[h.holder] = true
 	for _, path := range h.units {
-		for _, r := range d.entries[path].unit.sharedNames {
-			if r.Host != h.name {
-				continue
-			}
-			problem := r.Problem
+		for _, name := range d.namesOf(path)[h.name] {
+			problem := name.Problem
 			problem.Message += fmt.Sprintf(" in cluster %s: unit %s of tenant %s has it, too; the hosts of a Tenant say whose it is",
 				h.cluster, by.units[0], by.tenant)
-			d.add(path, r, h.cluster, problem)
+			d.add(path, name, h.cluster, problem)
 		}
 	}
 }
 
 // add adds a problem of a unit on those of its targets with the name that are in a cluster.
-func (d *disputes) add(path config.UnitPath, r sharedName, cluster string, problem document.Problem) {
+func (d *disputes) add(path config.UnitPath, name sharedName, cluster string, problem document.Problem) {
 	if d.found[path] == nil {
 		d.found[path] = &targetProblems{}
 	}
-	for _, i := range r.Places {
-		if d.entries[path].placed[i].cluster.Name == cluster {
+	for _, i := range name.Places {
+		if d.entries[path].placed[i].cluster.Name == cluster && len(d.found[path].problems) < maxUnitProblems {
 			d.found[path].placement = i
 			d.found[path].add(problem)
 		}
 	}
 }
 
-// hadHost says whether a unit had a host name in the base, for the same tenant.
-func (p *pass) hadHost(path config.UnitPath, h holder) bool {
-	unit, err := p.inBase(path)
-	if err != nil || unit == nil || len(unit.Problems) > 0 || unit.Tenant != h.tenant {
-		return false
-	}
-	for cluster, name := range unit.hosts(allNames) {
-		if cluster == h.cluster && name == h.name {
-			return true
-		}
-	}
-	return false
-}
-
-// inBase is a unit as the base has it; nil where there is none. It is rendered when somebody asks.
-func (p *pass) inBase(path config.UnitPath) (*Unit, error) {
+// inBase is a unit as the base has it; nil where it is not there, or has a problem. It is rendered when
+// somebody asks.
+func (p *pass) inBase(path config.UnitPath) *Unit {
 	if p.world.base == nil {
-		return nil, nil
+		return nil
 	}
 	if p.earlier == nil || p.earlier.pass.world.repository != p.world.base {
 		p.earlier = p.commitOf(p.world.base)
 	}
-	return p.earlier.Unit(path)
+	unit, err := p.earlier.Unit(path)
+	if err != nil || unit == nil || len(unit.Problems) > 0 {
+		return nil
+	}
+	return unit
 }

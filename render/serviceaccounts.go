@@ -22,6 +22,9 @@ type accountUse struct {
 // last two are mostly mappings with a name, and perhaps a namespace.
 var accountFields = []string{"serviceAccountName", "serviceAccount", "serviceAccountRef"}
 
+// freeKeys are fields whose keys are names that people make up.
+var freeKeys = []any{"labels", "annotations", "matchLabels", "selector", "nodeSelector"}
+
 // tokenSecret is the type of a Secret that the cluster writes a token into, of the account that
 // tokenOf names.
 const (
@@ -44,10 +47,13 @@ func accountsIn(id object.ID, content map[string]any) (uses []accountUse) {
 		}
 		return uses
 	}
-	if id.IsDefinition() || id.Group == "rbac.authorization.k8s.io" {
-		return nil // a field is defined there, and given rights
+	if id.IsDefinition() || id.Group == "" && id.Kind == "ConfigMap" {
+		return nil // a field is defined there, and a text has the name
 	}
 	inside(content, make([]any, 0, 16), func(path []any, m map[string]any) {
+		if len(path) > 0 && slices.Contains(freeKeys, path[len(path)-1]) {
+			return
+		}
 		for _, field := range accountFields {
 			switch value := m[field].(type) {
 			case string:

@@ -31,13 +31,14 @@ func (d *draft) noteNames(id object.ID) {
 	if len(d.tenants) == 0 {
 		return
 	}
+	known := map[object.ID]bool{}
 	for _, use := range accountsIn(id, d.object) {
 		account := object.ID{Kind: "ServiceAccount", Namespace: use.namespace, Name: use.name}
-		known := func(r sharedName) bool { return r.Account == account }
 		i := slices.IndexFunc(d.tenants, func(r ruling) bool { return !r.MayName(id.Namespace, use.namespace, use.name) })
-		if i < 0 || slices.ContainsFunc(d.sharedNames, known) {
+		if i < 0 || known[account] {
 			continue
 		}
+		known[account] = true
 		r := d.tenants[i]
 		const text = "no unit of tenant %s brings the service account %s, and its accounts do not name it (%s)%s"
 		found := d.finding(use.path, text, r.Name, d.shown(use.namespace+"/"+use.name), r.Position.File, r.of)
@@ -66,18 +67,36 @@ func (d *draft) shown(name string) string {
 	return secrets.Redact(document.Shorten(name))
 }
 
+// sharedKey tells the shared names of a unit apart.
+type sharedKey struct {
+	host     string
+	listens  bool
+	account  object.ID
+	position document.Position
+	message  string
+}
+
 // noteShared takes over the shared names of a bundle's objects on the i-th place, but for accounts that
 // the bundle brings.
 func (u *unitRenderer) noteShared(i int, found []sharedName, b *object.Bundle) {
+	if len(found) == 0 {
+		return
+	}
+	brought := map[object.ID]bool{}
+	for _, o := range b.Objects {
+		brought[o.ID] = true
+	}
 	for _, r := range found {
-		if r.Host == "" && b.Find(r.Account) != nil {
+		if r.Host == "" && brought[r.Account] {
 			continue
 		}
-		n := slices.IndexFunc(u.sharedNames, func(known sharedName) bool {
-			return known.Host == r.Host && known.Listens == r.Listens && known.Account == r.Account && sameProblem(known.Problem, r.Problem)
-		})
-		if n < 0 {
-			n = len(u.sharedNames)
+		key := sharedKey{r.Host, r.Listens, r.Account, r.Problem.Position, r.Problem.Message}
+		n, known := u.sharedAt[key]
+		if !known {
+			if n = len(u.sharedNames); u.sharedAt == nil {
+				u.sharedAt = map[sharedKey]int{}
+			}
+			u.sharedAt[key] = n
 			u.sharedNames = append(u.sharedNames, r)
 		}
 		u.sharedNames[n].Places = append(u.sharedNames[n].Places, i)
@@ -100,7 +119,7 @@ func (p *pass) accountProblems() map[config.UnitPath]document.Problems {
 				continue
 			}
 			for _, i := range r.Places {
-				if !p.brings(e.unit.Tenant, e.placed[i].cluster.Name, r.Account) {
+				if len(problems.problems) < maxUnitProblems && !p.brings(e.unit.Tenant, e.placed[i].cluster.Name, r.Account) {
 					problems.placement = i
 					problems.add(r.Problem)
 				}

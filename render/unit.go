@@ -40,7 +40,8 @@ type unitRenderer struct {
 	noted       map[string]bool            // the messages of notes
 	values      []uniqueValue
 	sharedNames []sharedName
-	secrets     []string // of specs that were collected
+	sharedAt    map[sharedKey]int // their indexes
+	secrets     []string          // of specs that were collected
 	found       targetProblems
 	settings    []setting
 	uses        useCounts
