@@ -85,8 +85,8 @@ type marks struct {
 }
 
 func newMarks() marks {
-	return marks{map[config.UnitPath]bool{}, map[config.UnitPath]bool{}, map[config.UnitPath]bool{}, map[config.UnitPath]bool{}, map[config.UnitPath]bool{},
-		map[config.UnitPath]bool{}, map[config.UnitPath]bool{}}
+	none := func() map[config.UnitPath]bool { return map[config.UnitPath]bool{} }
+	return marks{none(), none(), none(), none(), none(), none(), none()}
 }
 
 // entry is what the compiler remembers of a unit. There are very many of them:

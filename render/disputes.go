@@ -23,7 +23,7 @@ type disputes struct {
 	*world
 	hosts   *Hosts
 	entries map[config.UnitPath]*entry
-	earlier func(config.UnitPath) *Unit                 // a unit in the base; nil where it is not there, or has a problem
+	earlier func(config.UnitPath) *Unit                 // a unit in the base; nil where it is not there
 	old     map[config.UnitPath]map[holder]bool         // names that units had in the base
 	names   map[config.UnitPath]map[string][]sharedName // of units, by host name
 	refused map[holder]bool
@@ -186,8 +186,7 @@ func (d *disputes) add(path config.UnitPath, name sharedName, cluster string, pr
 	}
 }
 
-// inBase is a unit as the base has it; nil where it is not there, or has a problem. It is rendered when
-// somebody asks.
+// inBase is a unit as the base has it; nil where it is not there. It is rendered when somebody asks.
 func (p *pass) inBase(path config.UnitPath) *Unit {
 	if p.world.base == nil {
 		return nil
@@ -196,8 +195,8 @@ func (p *pass) inBase(path config.UnitPath) *Unit {
 		p.earlier = p.commitOf(p.world.base)
 	}
 	unit, err := p.earlier.Unit(path)
-	if err != nil || unit == nil || len(unit.Problems) > 0 {
-		return nil
+	if err != nil {
+		return nil // the base does not tell
 	}
 	return unit
 }

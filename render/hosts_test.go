@@ -17,7 +17,7 @@ import (
 
 // TestHostNamesOfOtherTenants: where two tenants have a host name, the base says who had it, and the
 // other one is stopped. Where it does not, both are. In a state, shop/web=a,b is a unit with these
-// hosts, shop/web= is none, and shop!a,b are the hosts of a Tenant.
+// hosts, shop/web= is none, shop/web>zed is another tenant's, and shop!a,b are the hosts of a Tenant.
 func TestHostNamesOfOtherTenants(t *testing.T) {
 	for name, c := range map[string]struct {
 		before, change string
@@ -31,6 +31,7 @@ func TestHostNamesOfOtherTenants(t *testing.T) {
 		"another had a problem": {"shop/web=a.example zed/web=a.example,a.example/", "zed/web=a.example", "zed/web"},
 		"it is given away":      {"shop/web=a.example", "shop/web= zed/web=a.example", ""},
 		"one more of a tenant":  {"zed/web=a.example", "zed/more=a.example shop/web=a.example", "shop/web"},
+		"its tenant changed":    {"zed/web=a.example", "zed/web>shop zed/more=a.example", "zed/more zed/web"},
 		"listed at once":        {"shop/web=a.example", "zed/web=a.example zed!a.example,zed.example", "zed/web"},
 		"listed before":         {"shop/web=a.example zed!a.example,zed.example", "zed/web=a.example", "shop/web"},
 		"listed by both":        {"shop/web=a.example zed!*.example shop!*.example", "zed/web=a.example", ""},
@@ -64,8 +65,13 @@ func hostFiles(edits ...string) fstest.MapFS {
 	write("swell.yaml", "apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: hosts}\n")
 	write("fleet/fleet.yaml", "apiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: sas-1}\n---\n"+
 		"apiVersion: swell.sh/v1\nkind: Rollout\nmetadata: {name: default}\nspec: {waves: [{name: all}]}\n")
+	const defaults = "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: all}\nspec: {tenant: %s, placement: {topology: cluster}}\n"
 	const ingress = "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: %s, namespace: %s}\nspec: {rules: [%s]}\n"
 	for _, edit := range strings.Fields("shop/other=shop.example zed/other=zed.example " + strings.Join(edits, " ")) {
+		if unit, tenant, moves := strings.Cut(edit, ">"); moves {
+			write("services/"+unit+"/swell.yaml", defaults, tenant)
+			continue
+		}
 		unit, names, isUnit := strings.Cut(edit, "=")
 		if !isUnit {
 			tenant, names, _ := strings.Cut(edit, "!")
@@ -82,8 +88,7 @@ func hostFiles(edits ...string) fstest.MapFS {
 	for _, tenant := range []string{"shop", "zed"} {
 		const doc = "apiVersion: swell.sh/v1\nkind: Tenant\nmetadata: {name: %s}\nspec: {hosts: [%s]}\n"
 		write("fleet/"+tenant+".yaml", doc, tenant, hosts[tenant])
-		write("services/"+tenant+"/swell.yaml", "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: all}\n"+
-			"spec: {tenant: %s, placement: {topology: cluster}}\n", tenant)
+		write("services/"+tenant+"/swell.yaml", defaults, tenant)
 	}
 	return files
 }

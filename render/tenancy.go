@@ -60,7 +60,8 @@ type ruling struct {
 func (r ruling) rules() string {
 	sum := sha256.New()
 	for _, list := range [][]string{
-		r.Namespaces, r.Kinds, r.ClusterKinds, r.Labels, r.Annotations, r.Images, r.ClusterRoles, r.Allow, {r.PodSecurity}, r.Accounts, r.Hosts,
+		r.Namespaces, r.Kinds, r.ClusterKinds, r.Labels, r.Annotations, r.Images, r.ClusterRoles, r.Allow, {r.PodSecurity},
+		r.Accounts, r.Hosts,
 	} {
 		fmt.Fprintf(sum, "%q\n", list)
 	}

@@ -98,8 +98,8 @@ func (r ruling) wallOfRights(kindName string, content map[string]any, refuse ref
 		for i, item := range rules {
 			rule, _ := item.(map[string]any)
 			if n := indexOf(rule["resources"], "serviceaccounts/token"); n >= 0 && rule["resourceNames"] == nil {
-				refuse([]any{"rules", i, "resources", n}, "tenant %s may not give the tokens of all service accounts: name some by resourceNames, "+
-					"or its allow has wideRights", r.Name)
+				const text = "tenant %s may not give the tokens of all service accounts: name some by resourceNames, or its allow has wideRights"
+				refuse([]any{"rules", i, "resources", n}, text, r.Name)
 			}
 			for field, wide := range wideValues {
 				values, _ := rule[field].([]any)

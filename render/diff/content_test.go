@@ -350,7 +350,8 @@ func TestHostNamesAreRisks(t *testing.T) {
 		return fmt.Sprintf("apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: %s, namespace: ns}\nspec: {rules: [%s]}\n",
 			unit, strings.Join(rules, ", "))
 	}
-	before := map[string]string{"a": ingress("a", "a.example", "*.wide.example"), "b": ingress("b", "b.example")}
+	before := map[string]string{"a": ingress("a", "a.example", "*.wide.example"), "b": ingress("b", "b.example"),
+		"d": ingress("d", "d.example"), "e": ingress("e", "d.example")}
 	const changed = "Ingress/ns/"
 	for name, c := range map[string]struct {
 		unit, content string
@@ -362,6 +363,7 @@ func TestHostNamesAreRisks(t *testing.T) {
 		"its own":          {"b", ingress("b", "b.example", "c.example"), nil},
 		"of a Gateway": {"c", "apiVersion: gateway.networking.k8s.io/v1\nkind: Gateway\nmetadata: {name: c, namespace: ns}\n" +
 			"spec: {listeners: [{name: a, hostname: a.example}]}\n", nil},
+		"both had it":   {"d", ingress("d", "d.example", "f.example"), nil},
 		"had it before": {"a", ingress("a", "a.example"), nil},
 	} {
 		after := maps.Clone(before)
@@ -376,7 +378,8 @@ func TestHostNamesAreRisks(t *testing.T) {
 			}
 		}
 	}
-	moved := map[string]string{"a": ingress("a", "*.wide.example"), "b": ingress("b", "b.example", "a.example")}
+	moved := maps.Clone(before)
+	moved["a"], moved["b"] = ingress("a", "*.wide.example"), ingress("b", "b.example", "a.example")
 	lines := compare(t, snapshot(t, before), snapshot(t, moved)).Risks(8)
 	if len(lines) != 1 || !strings.Contains(lines[0], "a.example, which services/a had") {
 		t.Errorf("moved: got %q", lines)

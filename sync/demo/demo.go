@@ -67,7 +67,8 @@ func run(ctx context.Context, out io.Writer, set Settings, scenes []scene) error
 			return err
 		}
 		s.clusters[name] = live
-		to, err := live.admit(ctx, roles, config.ClusterAccess{Name: name, Kubeconfig: clusters.Kubeconfig, Context: set.Contexts[i]}, set.Dir)
+		administrator := config.ClusterAccess{Name: name, Kubeconfig: clusters.Kubeconfig, Context: set.Contexts[i]}
+		to, err := live.admit(ctx, roles, administrator, set.Dir)
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -38,10 +39,10 @@ func (r *Repository) roles() ([]rbac.Role, error) {
 
 // admit makes the daemon's account in a cluster, gives it the roles, and returns how the daemon gets in.
 func (l *Live) admit(ctx context.Context, roles []rbac.Role, to config.ClusterAccess, dir string) (config.ClusterAccess, error) {
-	objects := []any{
-		map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": account.Namespace}},
-		map[string]any{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": map[string]any{"name": account.Name, "namespace": account.Namespace}},
+	named := func(kind, name, namespace string) any {
+		return map[string]any{"apiVersion": "v1", "kind": kind, "metadata": map[string]any{"name": name, "namespace": namespace}}
 	}
+	objects := []any{named("Namespace", account.Namespace, ""), named("ServiceAccount", account.Name, account.Namespace)}
 	for i := range roles {
 		objects = append(objects, roles[i].Object(), roles[i].Binding())
 	}
@@ -69,7 +70,7 @@ func (l *Live) admit(ctx context.Context, roles []rbac.Role, to config.ClusterAc
 	return to, clientcmd.WriteToFile(*kubeconfig, to.Kubeconfig)
 }
 
-// apply makes an object, or what is there like it.
+// apply makes an object, or the one that is there like it.
 func (l *Live) apply(ctx context.Context, o any) error {
 	text, err := json.Marshal(o)
 	if err != nil {
@@ -79,9 +80,7 @@ func (l *Live) apply(ctx context.Context, o any) error {
 	if err := json.Unmarshal(text, &u.Object); err != nil {
 		return err
 	}
-	kinds := map[string]string{"Namespace": "namespaces", "ServiceAccount": "serviceaccounts", "Role": "roles", "RoleBinding": "rolebindings",
-		"ClusterRole": "clusterroles", "ClusterRoleBinding": "clusterrolebindings"}
-	resource := u.GroupVersionKind().GroupVersion().WithResource(kinds[u.GetKind()])
+	resource := u.GroupVersionKind().GroupVersion().WithResource(strings.ToLower(u.GetKind()) + "s")
 	options := metav1.ApplyOptions{FieldManager: "swell-demo", Force: true}
 	if _, err := l.Client.Resource(resource).Namespace(u.GetNamespace()).Apply(ctx, u.GetName(), &u, options); err != nil {
 		return fmt.Errorf("%s %s: %w", u.GetKind(), u.GetName(), err)
@@ -111,14 +110,14 @@ func (s *story) claimRights(ctx context.Context, access map[string]config.Cluste
 		if err != nil {
 			return err
 		}
-		who, err := ask(ctx, client, "selfsubjectreviews", map[string]any{"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"})
+		who, err := ask(ctx, client, "authentication.k8s.io/v1", "SelfSubjectReview", nil)
 		if err != nil {
 			return err
 		}
 		name, _, _ := unstructured.NestedString(who, "status", "userInfo", "username")
 		users[name] = true
-		may, err := ask(ctx, client, "selfsubjectaccessreviews", map[string]any{"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
-			"spec": map[string]any{"resourceAttributes": map[string]any{"verb": "create", "resource": "secrets"}}})
+		may, err := ask(ctx, client, "authorization.k8s.io/v1", "SelfSubjectAccessReview",
+			map[string]any{"resourceAttributes": map[string]any{"verb": "create", "resource": "secrets"}})
 		if err != nil {
 			return err
 		}
@@ -126,12 +125,14 @@ func (s *story) claimRights(ctx context.Context, access map[string]config.Cluste
 		mayMore = mayMore || allowed
 	}
 	user := "system:serviceaccount:" + account.Namespace + ":" + account.Name
-	return s.claim(len(users) == 1 && users[user] && !mayMore, "the daemon is %s, with the rights that swell rbac prints and no others", user)
+	isAccount := len(users) == 1 && users[user]
+	return s.claim(isAccount && !mayMore, "the daemon is %s, with the rights that swell rbac prints and no others", user)
 }
 
 func clientOf(to config.ClusterAccess) (dynamic.Interface, error) {
 	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: to.Kubeconfig}
-	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: to.Context}).ClientConfig()
+	overrides := &clientcmd.ConfigOverrides{CurrentContext: to.Context}
+	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
 	if err != nil {
 		return nil, err
 	}
@@ -139,11 +140,15 @@ func clientOf(to config.ClusterAccess) (dynamic.Interface, error) {
 }
 
 // ask sends a review, and returns the answer.
-func ask(ctx context.Context, client dynamic.Interface, resource string, review map[string]any) (map[string]any, error) {
-	u := &unstructured.Unstructured{Object: review}
-	answer, err := client.Resource(u.GroupVersionKind().GroupVersion().WithResource(resource)).Create(ctx, u, metav1.CreateOptions{})
+func ask(ctx context.Context, client dynamic.Interface, apiVersion, kind string, spec map[string]any) (map[string]any, error) {
+	review := &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind}}
+	if spec != nil {
+		review.Object["spec"] = spec
+	}
+	resource := review.GroupVersionKind().GroupVersion().WithResource(strings.ToLower(kind) + "s")
+	answer, err := client.Resource(resource).Create(ctx, review, metav1.CreateOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", u.GetKind(), err)
+		return nil, fmt.Errorf("%s: %w", kind, err)
 	}
 	return answer.Object, nil
 }

@@ -260,7 +260,7 @@ func (n *need) everywhere() []Rule {
 		n.params.rules(Apply, "admission policies of the units: who writes one must be able to read its parameters", "get")...)
 }
 
-// workloads are the rules for what is read about workloads in a scope.
+// workloads are the rules for reading about workloads in a scope.
 func (o *Options) workloads(s *scope) []Rule {
 	return slices.Concat(scalers(), health(), tree(), o.stuckPods(s.objects))
 }
