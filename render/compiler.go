@@ -70,7 +70,6 @@ type Compiler struct {
 	uses      useCounts
 	hosts     Hosts
 	disputed  disputed
-	earlier   *Commit // of the base, once somebody asked for a unit of it
 }
 
 // marks say which units have to be looked at when something happens to others.
@@ -213,6 +212,7 @@ type pass struct {
 	gone     []*entry
 	replaced map[string]bool // kinds of documents that entries had and may not have any more
 	denials  []*denial
+	earlier  *Commit // the base, once somebody asked for a unit of it
 	rendered atomic.Int64
 }
 

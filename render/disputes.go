@@ -191,7 +191,7 @@ func (p *pass) inBase(path config.UnitPath) *Unit {
 	if p.world.base == nil {
 		return nil
 	}
-	if p.earlier == nil || p.earlier.pass.world.repository != p.world.base {
+	if p.earlier == nil {
 		p.earlier = p.commitOf(p.world.base)
 	}
 	unit, err := p.earlier.Unit(path)
