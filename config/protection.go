@@ -94,7 +94,10 @@ func (r *Repository) tenantBounds(unit *Unit, objects UnitObjects, targets int) 
 		{"podSecurity", objects.All, "objects", podSecurityLevels[0]},
 		{"clusterRoles", objects.All, "objects", strings.Join(defaultClusterRoles, ", ")},
 		{"allow", objects.All, "objects", "nothing"},
+		{"accounts", objects.Namespaced, "objects", "those of its own units"},
+		{"hosts", objects.Namespaced, "objects", "all that no other tenant has"},
 		{"serviceAccount", objects.All, "objects", ""},
+		{"roles", objects.All, "objects", ""},
 	} {
 		value := plainOf(t.doc, "spec", bound.field)
 		p := Protection{Rule: "Tenant " + t.Name + ": " + bound.field, Position: t.Position, Matches: bound.matches, Noun: bound.noun}

@@ -42,6 +42,13 @@ type Tenant struct {
 	ClusterRoles []string
 	// Allow is what its objects may do besides, of the allowances of the document.
 	Allow []string
+	// Accounts are service accounts that its objects may name besides its own; see
+	// [Tenant.MayName].
+	Accounts []string
+	// Hosts are the host names that its objects may have. Empty: all that nobody else has.
+	Hosts Names
+	// Roles are names of those that its account may give more rights than it has itself.
+	Roles []string
 	// Optional says that what it names may match nothing yet.
 	Optional bool
 
@@ -92,6 +99,24 @@ func (t *Tenant) Namespace(name string) bool {
 func (t *Tenant) ClusterRole(name string) bool {
 	const kind = "ClusterRole.rbac.authorization.k8s.io"
 	return slices.Contains(t.ClusterRoles, name) || t.Allows("wideRights") || t.ClusterKind(kind, name)
+}
+
+// MayName says whether an object in a namespace may name a service account of another, or the same
+// one, whoever brought it. The account default of each namespace of the tenant is open to it.
+func (t *Tenant) MayName(from, namespace, name string) bool {
+	return name == "default" && t.Namespace(namespace) || slices.ContainsFunc(t.Accounts, func(pattern string) bool {
+		inNamespace, ofName, full := strings.Cut(pattern, "/")
+		if !full {
+			inNamespace, ofName = from, pattern
+		}
+		return inNamespace == namespace && like(ofName, name)
+	})
+}
+
+// Lists says whether the document lists a host name as the tenant's own.
+func (t *Tenant) Lists(host string) bool {
+	lists := func(pattern string) bool { return !strings.HasPrefix(pattern, "!") }
+	return slices.ContainsFunc(t.Hosts, lists) && t.Hosts.Admit(host)
 }
 
 // Allows says whether an allowance of the document is given.

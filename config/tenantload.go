@@ -20,7 +20,7 @@ func (l *loader) loadTenant(doc *document.Document) {
 		ServiceAccount                                                                          *struct{ Namespace, Name string }
 		Folders, Owners, Clusters, Namespaces, Kinds, ClusterKinds, Labels, Annotations, Images []string
 		PodSecurity                                                                             string
-		ClusterRoles, Allow                                                                     []string
+		ClusterRoles, Allow, Accounts, Hosts, Roles                                             []string
 		Optional                                                                                bool
 	}
 	in := readOwn(doc, &spec)
@@ -33,6 +33,8 @@ func (l *loader) loadTenant(doc *document.Document) {
 		Images:      in.names(spec.Images, "images", isImagePattern, "an image in full with its registry, without tag and digest, like registry.example.com/shop/*"),
 	}
 	t.ClusterKinds = in.names(spec.ClusterKinds, "clusterKinds", isClusterKindPattern, "a kind with its group, and perhaps names, like Namespace or ClusterRole.rbac.authorization.k8s.io/shop-*")
+	t.Accounts = in.names(spec.Accounts, "accounts", isAccountPattern, "a service account like builder or monitoring/prometheus")
+	t.Hosts = in.names(spec.Hosts, "hosts", isHostPattern, "a host name in lower case, like shop.example.com or *.shop.example.com")
 	t.PodSecurity = cmp.Or(spec.PodSecurity, podSecurityLevels[0])
 	if !slices.Contains(podSecurityLevels, t.PodSecurity) {
 		const text = "want one of %s, got %q"
@@ -42,7 +44,7 @@ func (l *loader) loadTenant(doc *document.Document) {
 	if t.ClusterRoles = spec.ClusterRoles; t.ClusterRoles == nil {
 		t.ClusterRoles = defaultClusterRoles
 	}
-	t.Allow, t.Optional = spec.Allow, spec.Optional
+	t.Allow, t.Roles, t.Optional = spec.Allow, spec.Roles, spec.Optional
 	for i, allowance := range t.Allow {
 		if !slices.Contains(tenantAllowances, allowance) {
 			const text = "%q: want one of %s"
@@ -78,11 +80,14 @@ func (l *loader) loadTenant(doc *document.Document) {
 	l.tenantsRead = append(l.tenantsRead, doc)
 }
 
+// closedFields are lists of names that admit nothing but what stands in them.
+var closedFields = []string{"clusterKinds", "accounts"}
+
 // names reads patterns of names in a field of the spec.
 func (r *reading) names(list []string, field string, valid func(string) bool, want string) Names {
 	for i, pattern := range list {
 		rest, denies := strings.CutPrefix(pattern, "!")
-		if denies && field == "clusterKinds" {
+		if denies && slices.Contains(closedFields, field) {
 			r.at("spec", field, i).problem(document.CodeType, "%+q: nothing is admitted here that is not named, so nothing needs to be denied: remove it", document.Shorten(pattern))
 			continue
 		}
@@ -110,6 +115,18 @@ func isClusterKindPattern(s string) bool {
 	kind, name, named := strings.Cut(s, "/")
 	return isKindPattern(kind) && (!named || name != "" && !strings.ContainsAny(name, "/ \t\n"))
 }
+
+// isAccountPattern says whether s is a service account, perhaps with its namespace, which has no stars.
+func isAccountPattern(s string) bool {
+	namespace, name, full := strings.Cut(s, "/")
+	if !full {
+		namespace, name = "x", s
+	}
+	return document.IsLabel(namespace) && document.IsName(strings.ReplaceAll(name, "*", "x"))
+}
+
+// isHostPattern says whether s is a host name when letters stand in place of each star.
+func isHostPattern(s string) bool { return document.IsName(strings.ReplaceAll(s, "*", "x")) }
 
 // isKeyPattern says whether s can be a key of labels, with stars.
 func isKeyPattern(s string) bool {

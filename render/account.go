@@ -26,6 +26,7 @@ func (p *pass) account() {
 		delete(p.collectors, e.unit.Path)
 		delete(p.elsewhere, e.unit.Path)
 		delete(p.blames, e.unit.Path)
+		delete(p.naming, e.unit.Path)
 		p.together.remove(e.unit.Path)
 	}
 	for _, e := range p.touched {
@@ -35,6 +36,7 @@ func (p *pass) account() {
 		set(p.retry, path, unit.Problems.Retry() || e.packed == nil)
 		set(p.collectors, path, r.collects())
 		set(p.elsewhere, path, r.reads.elsewhere(path))
+		set(p.naming, path, len(unit.Problems) == 0 && namesAccounts(r.sharedNames))
 		p.noteBlames(path, r.blames)
 		p.together.note(path, e.source.Defaults.Together, len(unit.Problems) > 0)
 		if e.unit != nil && unit.same(e.unit) {
@@ -118,6 +120,9 @@ func (w *world) assemble(e *entry, r *result) *Unit {
 			unit.Placements[i].Digest, unit.Placements[i].Objects = r.heads[i].digest, len(r.heads[i].ids)
 		}
 	}
+	if len(unit.Problems) == 0 {
+		unit.sharedNames = r.sharedNames
+	}
 	return unit
 }
 
@@ -158,6 +163,7 @@ func (p *pass) release(e *entry) (brought bool) {
 			brought = brought || claimed.heads[i].brings
 		}
 	}
+	p.hosts.drop(e.unit)
 	if e.valued {
 		p.holders.drop(e.unit.Path, claimed.values)
 	}
@@ -176,6 +182,7 @@ func (p *pass) claim(e *entry, r *result) (brings bool) {
 			brings = brings || head.brings
 		}
 	}
+	p.hosts.add(e.unit, allNames)
 	if e.valued = len(e.unit.Problems) == 0 && len(r.values) > 0; e.valued {
 		p.holders.add(e.unit.Path, r.values)
 	}

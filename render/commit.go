@@ -39,15 +39,37 @@ func NewCommit(tree config.Tree, cache *cache.Cache, version string, checkers Ch
 	if len(problems) > 0 {
 		return nil, fmt.Errorf("the fleet's documents have problems: %w", problems)
 	}
-	c := &Commit{HealthRules: rules, compiler: Compiler{Cache: cache, Version: version, Checkers: checkers, Charts: charts, released: true}, units: map[config.UnitPath]*config.Unit{}, rendered: map[config.UnitPath]*Unit{}}
 	for unit := range repository.Units() {
 		if unit.Defaults.Problems.Retry() {
 			return nil, fmt.Errorf("unit %s: %w", unit.Path, unit.Defaults.Problems)
 		}
-		c.units[unit.Path] = unit
 	}
-	c.pass = c.compiler.begin(repository, c.compiler.rulesOf(repository, nil))
+	compiler := Compiler{Cache: cache, Version: version, Checkers: checkers, Charts: charts}
+	c := compiler.commitOf(repository)
+	c.HealthRules = rules
 	return c, nil
+}
+
+// commitOf renders single units of a repository without a problem in its fleet, with the cache and
+// the programs of the compiler.
+func (c *Compiler) commitOf(repository *config.Repository) *Commit {
+	commit := &Commit{compiler: Compiler{Cache: c.Cache, Version: c.Version, Checkers: c.Checkers, Charts: c.Charts, released: true},
+		units: map[config.UnitPath]*config.Unit{}, rendered: map[config.UnitPath]*Unit{}}
+	for unit := range repository.Units() {
+		commit.units[unit.Path] = unit
+	}
+	commit.pass = commit.compiler.begin(repository, commit.compiler.rulesOf(repository, nil))
+	return commit
+}
+
+// Unit is a unit of the commit, rendered; nil where there is none.
+func (c *Commit) Unit(path config.UnitPath) (*Unit, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.units[path] == nil {
+		return nil, nil
+	}
+	return c.unitLocked(path)
 }
 
 // Bundle returns the unit's bundle of that digest. It is an error when the

@@ -68,6 +68,8 @@ type Compiler struct {
 	outside   map[config.UnitPath]document.Problems // of units, caused by others
 	holders   holders
 	uses      useCounts
+	hosts     Hosts
+	disputed  disputed
 }
 
 // marks say which units have to be looked at when something happens to others.
@@ -78,10 +80,12 @@ type marks struct {
 	elsewhere  map[config.UnitPath]bool // the unit reads files that are not below it
 	settled    map[config.UnitPath]bool // the unit sets something for namespaces
 	inSpaces   map[config.UnitPath]bool // the unit was judged by what is set for namespaces
+	naming     map[config.UnitPath]bool // the unit names service accounts that it does not bring
 }
 
 func newMarks() marks {
-	return marks{map[config.UnitPath]bool{}, map[config.UnitPath]bool{}, map[config.UnitPath]bool{}, map[config.UnitPath]bool{}, map[config.UnitPath]bool{}, map[config.UnitPath]bool{}}
+	none := func() map[config.UnitPath]bool { return map[config.UnitPath]bool{} }
+	return marks{none(), none(), none(), none(), none(), none(), none()}
 }
 
 // entry is what the compiler remembers of a unit. There are very many of them:
@@ -208,6 +212,7 @@ type pass struct {
 	gone     []*entry
 	replaced map[string]bool // kinds of documents that entries had and may not have any more
 	denials  []*denial
+	earlier  *Commit // the base, once somebody asked for a unit of it
 	rendered atomic.Int64
 }
 

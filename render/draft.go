@@ -55,8 +55,9 @@ type draft struct {
 	// from it all the same; nil when the unit has one.
 	readsTenant func(path []any) bool
 	tenants     []ruling
-	secrets     []string    // that it may have taken from a spec's secret fields
-	step        *blame.Step // how the object was made; nil when nobody asks
+	sharedNames []sharedName // once the object is sealed
+	secrets     []string     // that it may have taken from a spec's secret fields
+	step        *blame.Step  // how the object was made; nil when nobody asks
 	problems    document.Problems
 	// space is the namespace of a written object that names none. anywhere: it came out of
 	// kustomize or a chart, which set namespaces also on what lives in none.
@@ -288,6 +289,7 @@ func (d *draft) seal() *object.Object {
 			return nil
 		}
 	}
+	d.noteNames(id)
 	d.object, d.sealed = obj, hard
 	o.Digest = object.DigestOf(o.JSON)
 	o.Secrets = config.QuotedIn(string(o.JSON), d.secrets)

@@ -26,19 +26,20 @@ const maxDepth = 8
 type expansion struct {
 	space string // of written objects that name no namespace
 	*unitRenderer
-	target    *config.Target
-	templates *kind.Place
-	hard      *schema.Set
-	on        string // the clusters of the unit, see [places.clustersOf]
-	cluster   *config.Cluster
-	tenants   []ruling
-	objects   []*object.Object
-	seen      map[object.ID]*object.Object
-	budget    *kind.Budget                   // of the written spec that is being expanded
-	steps     map[*object.Object]*blame.Step // how each object was made; nil when nobody asks
-	questions []question                     // about the objects
-	unjudged  []unjudged                     // until all that the unit sets is known
-	trial     *trial
+	target      *config.Target
+	templates   *kind.Place
+	hard        *schema.Set
+	on          string // the clusters of the unit, see [places.clustersOf]
+	cluster     *config.Cluster
+	tenants     []ruling
+	objects     []*object.Object
+	sharedNames []sharedName // of the objects
+	seen        map[object.ID]*object.Object
+	budget      *kind.Budget                   // of the written spec that is being expanded
+	steps       map[*object.Object]*blame.Step // how each object was made; nil when nobody asks
+	questions   []question                     // about the objects
+	unjudged    []unjudged                     // until all that the unit sets is known
+	trial       *trial
 }
 
 // unjudged is an object that no policy was asked about yet.

@@ -38,6 +38,8 @@ type result struct {
 	foreign []string
 	// values are those that no other spec may have.
 	values []uniqueValue
+	// sharedNames are names of what other tenants may have.
+	sharedNames []sharedName
 	// uses are what Checkers pick of the unit's objects.
 	uses uses
 
@@ -219,6 +221,14 @@ func (e *encoding) result(r *result) {
 		e.position(v.spec)
 		e.flag(v.secret)
 	}
+	sharedNames, err := json.Marshal(r.sharedNames)
+	if err != nil {
+		panic(err) // texts and numbers encode
+	}
+	if len(r.sharedNames) == 0 {
+		sharedNames = nil
+	}
+	e.text(string(sharedNames))
 	e.number(len(r.uses))
 	for _, u := range r.uses {
 		e.number(int(u.part))
@@ -343,6 +353,15 @@ func (d *decoding) result() (*result, error) {
 	for i := range r.values {
 		key := uniqueKey{shared(d.text()), kind.UniqueIn(shared(d.text())), shared(d.text()), d.text()}
 		r.values[i] = uniqueValue{key, d.position(), d.position(), d.number() == 1}
+	}
+	if names := d.bytes(); len(names) > 0 {
+		if err := json.Unmarshal(names, &r.sharedNames); err != nil {
+			return nil, err
+		}
+		isLost := func(i int) bool { return i < 0 || i >= len(r.heads) }
+		if slices.ContainsFunc(r.sharedNames, func(name sharedName) bool { return slices.ContainsFunc(name.Places, isLost) }) {
+			return nil, errDamaged
+		}
 	}
 	if n := d.count(); n > 0 {
 		r.uses = make(uses, n)

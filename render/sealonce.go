@@ -95,6 +95,7 @@ func (e *expansion) takeUp(src source, s *sealing) {
 	}
 	e.seen[o.ID] = o
 	e.objects = append(e.objects, o)
+	e.sharedNames = append(e.sharedNames, d.sharedNames...)
 	e.question(src, d, o)
 	if e.steps != nil {
 		e.steps[o] = d.step

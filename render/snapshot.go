@@ -72,8 +72,9 @@ type Unit struct {
 	// the fleet.
 	Placements []Placement
 
-	source *config.Unit
-	uses   uses
+	source      *config.Unit
+	uses        uses
+	sharedNames []sharedName
 	// body is where the cache has the objects.
 	body cache.Key
 }

@@ -61,6 +61,7 @@ func (r ruling) rules() string {
 	sum := sha256.New()
 	for _, list := range [][]string{
 		r.Namespaces, r.Kinds, r.ClusterKinds, r.Labels, r.Annotations, r.Images, r.ClusterRoles, r.Allow, {r.PodSecurity},
+		r.Accounts, r.Hosts,
 	} {
 		fmt.Fprintf(sum, "%q\n", list)
 	}

@@ -91,12 +91,18 @@ func (c *Compiler) noteBlames(path config.UnitPath, blames document.Problems) {
 }
 
 // causedByOthers are the problems of units that are not found in the units themselves:
-// objects that others want, too; texts that others collected; denials of their Tenants that deny
+// objects and host names that others want, too; service accounts that nobody of their tenant brings;
+// texts that others collected; denials of their Tenants that deny
 // nothing; and, where all or nothing is released, the problems of others.
 func (p *pass) causedByOthers() map[config.UnitPath]document.Problems {
 	all := map[config.UnitPath]document.Problems{}
 	for path, problems := range p.contested.problems {
 		all[path] = slices.Clone(problems)
+	}
+	for _, found := range []map[config.UnitPath]document.Problems{p.hostProblems(), p.accountProblems()} {
+		for path, problems := range found {
+			all[path] = append(all[path], problems...)
+		}
 	}
 	for _, by := range slices.Sorted(maps.Keys(p.blames)) {
 		for _, problem := range p.blames[by] {

@@ -26,26 +26,28 @@ import (
 // unitRenderer renders one unit for all of its targets.
 type unitRenderer struct {
 	*world
-	unit     *config.Unit
-	reads    recorder
-	sources  []source
-	defaults []*defaultOverride // in order; mostly none
-	silent   bool               // the unit holds documents that render to nothing by themselves, or none
-	foreign  []string           // its files without documents
-	problems document.Problems
-	notes    document.Problems
-	blames   document.Problems          // of units that items were collected from
-	answers  map[string]checker.Verdict // of programs, by [question.key]
-	trial    *trial                     // of the place that is rendered
-	noted    map[string]bool            // the messages of notes
-	values   []uniqueValue
-	secrets  []string // of specs that were collected
-	found    targetProblems
-	settings []setting
-	uses     useCounts
-	judged   map[judgedBy]int // the objects that policies are about; nil: nobody asks
-	placed   []place
-	on       string // the clusters of these places, see [places.clustersOf]
+	unit        *config.Unit
+	reads       recorder
+	sources     []source
+	defaults    []*defaultOverride // in order; mostly none
+	silent      bool               // the unit holds documents that render to nothing by themselves, or none
+	foreign     []string           // its files without documents
+	problems    document.Problems
+	notes       document.Problems
+	blames      document.Problems          // of units that items were collected from
+	answers     map[string]checker.Verdict // of programs, by [question.key]
+	trial       *trial                     // of the place that is rendered
+	noted       map[string]bool            // the messages of notes
+	values      []uniqueValue
+	sharedNames []sharedName
+	sharedAt    map[sharedKey]int // their indexes
+	secrets     []string          // of specs that were collected
+	found       targetProblems
+	settings    []setting
+	uses        useCounts
+	judged      map[judgedBy]int // the objects that policies are about; nil: nobody asks
+	placed      []place
+	on          string // the clusters of these places, see [places.clustersOf]
 	// rendered are the ids of the objects that specs gave on any target.
 	rendered map[*document.Document][]string
 	easy     map[easyID]document.Position // of the easy documents so far
@@ -115,11 +117,11 @@ func (w *world) renderUnit(unit *config.Unit, placed []place) *result {
 	}
 	u.render(placed, out)
 	u.redact()
-	out.values = u.values
+	out.values, out.sharedNames = u.values, u.sharedNames
 	out.settings, out.foreign, out.uses = u.settings, u.foreign, u.uses.sealed()
 	out.reads, out.problems, out.notes, out.blames = u.reads.reads(), u.problems.Sorted(), u.notes.Sorted(), u.blames.Sorted()
 	if len(out.problems) > 0 {
-		out.bundles, out.values = nil, nil
+		out.bundles, out.values, out.sharedNames = nil, nil, nil
 		clear(out.heads)
 	}
 	return out
@@ -139,6 +141,7 @@ func (u *unitRenderer) render(placed []place, out *result) {
 		if objects := expansions[i].objects; len(objects) > 0 {
 			bundle := object.NewBundle(u.unit.Path, place.target.Name, objects)
 			out.bundles, out.heads[i] = append(out.bundles, bundle), u.headOf(bundle, place)
+			u.noteShared(i, expansions[i].sharedNames, bundle)
 		}
 	}
 	for i, e := range expansions {

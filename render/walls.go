@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/render/policy"
 )
@@ -24,6 +25,9 @@ func (r ruling) walls(id object.ID, content map[string]any, refuse refusing) {
 	switch {
 	case id.Group == "rbac.authorization.k8s.io":
 		r.wallOfRights(id.Kind, content, refuse)
+		r.wallOfSubjects(id.Namespace, content, refuse)
+	case len(r.Hosts) > 0 && object.HasHosts(id):
+		r.wallOfHosts(id, content, refuse)
 	case id.Group == "" && id.Kind == "Service" && !r.Allows("externalIPs"):
 		if addresses, _ := fieldOf(content, "spec", "externalIPs").([]any); len(addresses) > 0 {
 			refuse([]any{"spec", "externalIPs"}, "tenant %s may not take addresses: its allow has no externalIPs", r.Name)
@@ -66,6 +70,16 @@ func (r ruling) wallOfPods(content map[string]any, refuse refusing) {
 	}
 }
 
+// wallOfHosts keeps host names to those of the tenant's document. Which others may be had depends on
+// what other units have, see [disputes].
+func (r ruling) wallOfHosts(id object.ID, content map[string]any, refuse refusing) {
+	for _, host := range object.Hosts(id, content) {
+		if !r.Hosts.Admit(host.Name) {
+			refuse(host.Path, "%q is no host name of tenant %s: its hosts are %s", document.Shorten(host.Name), r.Name, r.Hosts)
+		}
+	}
+}
+
 // controlPlane are the taints of nodes of the control plane. A toleration without a key is one of
 // all.
 var controlPlane = []string{"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"}
@@ -83,6 +97,10 @@ func (r ruling) wallOfRights(kindName string, content map[string]any, refuse ref
 		rules, _ := content["rules"].([]any)
 		for i, item := range rules {
 			rule, _ := item.(map[string]any)
+			if n := indexOf(rule["resources"], "serviceaccounts/token"); n >= 0 && rule["resourceNames"] == nil {
+				const text = "tenant %s may not give the tokens of all service accounts: name some by resourceNames, or its allow has wideRights"
+				refuse([]any{"rules", i, "resources", n}, text, r.Name)
+			}
 			for field, wide := range wideValues {
 				values, _ := rule[field].([]any)
 				for n, value := range values {
@@ -113,6 +131,12 @@ func (r ruling) wallOfRights(kindName string, content map[string]any, refuse ref
 			refuse([]any{"metadata", "labels", key}, why, r.Name)
 		}
 	}
+}
+
+// indexOf finds a text in a list; -1 where it is not there.
+func indexOf(list any, text string) int {
+	items, _ := list.([]any)
+	return slices.Index(items, any(text))
 }
 
 // fieldOf is the value at a path of mappings; nil where there is none.

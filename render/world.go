@@ -22,7 +22,7 @@ import (
 
 // format is part of every key: raise it when rendering gives other bytes or
 // an entry of the cache gets another form.
-const format = "16"
+const format = "17"
 
 // world is all that the units of one commit are rendered from. It is safe for
 // concurrent use.

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -198,7 +199,8 @@ func TestChartWeb(t *testing.T) {
 	}
 }
 
-// TestChartRights: the chart's rules are those of swell rbac --all.
+// TestChartRights: the chart's rules are those of [rbac.Reading]: it lets nothing be written but Leases, and
+// no Secrets be read. It once let any kind be applied, Roles among them.
 func TestChartRights(t *testing.T) {
 	t.Parallel()
 	content, err := os.ReadFile("../../deploy/chart/values.yaml")
@@ -211,12 +213,25 @@ func TestChartRights(t *testing.T) {
 	if err := yaml.Unmarshal(content, &values); err != nil {
 		t.Fatal(err)
 	}
-	roles := rbac.General(rbac.Options{Account: rbac.Account{Namespace: "swell", Name: "swell"}, LeaseNamespace: config.DefaultLeaseNamespace})
+	roles := rbac.Reading(rbac.Options{Account: rbac.Account{Namespace: "swell", Name: "swell"}, LeaseNamespace: config.DefaultLeaseNamespace})
 	if got, want := values.RBAC.Rules, roles[0].Object().(*rbacv1.ClusterRole).Rules; !reflect.DeepEqual(got, want) {
 		t.Errorf("rbac.rules %v, want %v", got, want)
 	}
 	if got, want := values.RBAC.LeaseRules, roles[1].Object().(*rbacv1.Role).Rules; !reflect.DeepEqual(got, want) {
 		t.Errorf("rbac.leaseRules %v, want %v", got, want)
+	}
+	for _, rule := range values.RBAC.Rules {
+		asks := slices.Equal(rule.Resources, []string{"selfsubjectaccessreviews"})
+		for _, verb := range rule.Verbs {
+			if !slices.Contains([]string{"get", "list", "watch"}, verb) && !asks {
+				t.Errorf("the verb %s: %v", verb, rule)
+			}
+		}
+		for _, resource := range rule.Resources {
+			if resource == "*" || resource == "secrets" || len(rule.APIGroups) != 1 || rule.APIGroups[0] == "*" {
+				t.Errorf("Secrets: %v", rule)
+			}
+		}
 	}
 }
 

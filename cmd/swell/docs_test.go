@@ -144,8 +144,9 @@ func checkPage(t *testing.T, p docsPage, files, cache string) {
 		t.Fatal(err)
 	}
 	for _, f := range txtar.Parse([]byte(readFile(t, "testdata/docs.txtar"))).Files {
-		if tenants := strings.HasPrefix(f.Name, "fleet/tenant-"); !tenants || strings.Contains(p.text, "\nkind: Tenant\n") {
-			writeFileIn(t, dir, f.Name, f.Data)
+		name, isOfTenants := strings.CutPrefix(f.Name, "tenants/")
+		if !isOfTenants || strings.Contains(p.text, "\nkind: Tenant\n") {
+			writeFileIn(t, dir, name, f.Data)
 		}
 	}
 	err := fs.WalkDir(os.DirFS(files), ".", func(name string, entry fs.DirEntry, err error) error {

@@ -36,6 +36,12 @@ With --all it fits any monorepo: every kind may be applied, and none of the mono
 files is read. Roles and bindings are among the kinds, so whoever has that account can
 give himself every right, as cluster-admin has.
 
+A tenant's account gets objects outside of namespaces by their names, and may give away
+no rights that it does not have: a role of the units is written with escalate where the
+roles of the Tenant name it, and bound where it is one of the units' own. What it needs
+besides is said in comments, for an administrator to decide. No account gets escalate,
+bind or impersonate without names.
+
 Each rule says which feature it is for. These features may be left out by --without:
   facts    swell facts pull
   health   why pods are not ready
@@ -89,6 +95,9 @@ Exit codes: 0 printed, 1 some units have problems and are left out, 2 not printe
 			}
 			if err := writeRoles(cmd.OutOrStdout(), o.output, roles); err != nil {
 				return err
+			}
+			if o.output != formatYAML {
+				printMissing(cmd.ErrOrStderr(), roles)
 			}
 			if len(snapshot.Problems) > 0 {
 				return exit(exitProblems)
@@ -180,6 +189,15 @@ func writeRoles(w io.Writer, format string, roles []rbac.Role) error {
 	return writeIndented(w, objects)
 }
 
+// printMissing says what accounts need and are not given, a line each.
+func printMissing(w io.Writer, roles []rbac.Role) {
+	for i := range roles {
+		for _, missing := range roles[i].Missing {
+			fmt.Fprintf(w, "swell: note: %s is not given %s: %s\n", roles[i].Account, within(roles[i].Namespace), missing)
+		}
+	}
+}
+
 // roleName is how kubectl names a role.
 func roleName(r *rbac.Role) string {
 	if r.Namespace == "" {
@@ -215,6 +233,9 @@ func writeRolesYAML(w io.Writer, roles []rbac.Role) error {
 	for i := range roles {
 		r := &roles[i]
 		fmt.Fprintf(&b, "---\n# What %s may do %s.\n", r.Account, within(r.Namespace))
+		for _, missing := range r.Missing {
+			fmt.Fprintf(&b, "# Not given: %s.\n", missing)
+		}
 		head, err := marshalYAML(headOf(r))
 		if err != nil {
 			return err

@@ -5,6 +5,7 @@ package diff
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -335,5 +336,52 @@ func TestRestarts(t *testing.T) {
 	}
 	if got := (&Report{Changes: Unit("shop/cart", scaledDown(3), scaledDown(5))}).Restarts(); got != "" {
 		t.Errorf("more replicas: %q", got)
+	}
+}
+
+// TestHostNamesAreRisks: a host name that another unit has, or had, is said where the change brings it,
+// once for all forms of it; that of a Gateway and of the route behind it is none.
+func TestHostNamesAreRisks(t *testing.T) {
+	ingress := func(unit string, hosts ...string) string {
+		var rules []string
+		for _, host := range hosts {
+			rules = append(rules, fmt.Sprintf("{host: %q}", host))
+		}
+		return fmt.Sprintf("apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: %s, namespace: ns}\nspec: {rules: [%s]}\n",
+			unit, strings.Join(rules, ", "))
+	}
+	before := map[string]string{"a": ingress("a", "a.example", "*.wide.example"), "b": ingress("b", "b.example"),
+		"d": ingress("d", "d.example"), "e": ingress("e", "d.example")}
+	const changed = "Ingress/ns/"
+	for name, c := range map[string]struct {
+		unit, content string
+		want          []string
+	}{
+		"another's":        {"b", ingress("b", "b.example", "a.example"), []string{changed + "b", "a.example, which services/a has, too"}},
+		"below a wildcard": {"c", ingress("c", "x.wide.example"), []string{changed + "c", "which services/a has, too"}},
+		"a wildcard":       {"c", ingress("c", "*.example"), []string{"*.example, which services/a has, too"}},
+		"its own":          {"b", ingress("b", "b.example", "c.example"), nil},
+		"of a Gateway": {"c", "apiVersion: gateway.networking.k8s.io/v1\nkind: Gateway\nmetadata: {name: c, namespace: ns}\n" +
+			"spec: {listeners: [{name: a, hostname: a.example}]}\n", nil},
+		"both had it":   {"d", ingress("d", "d.example", "f.example"), nil},
+		"had it before": {"a", ingress("a", "a.example"), nil},
+	} {
+		after := maps.Clone(before)
+		after[c.unit] = c.content
+		lines := compare(t, snapshot(t, before), snapshot(t, after)).Risks(8)
+		if len(lines) != min(1, len(c.want)) {
+			t.Errorf("%s: got %q", name, lines)
+		}
+		for _, want := range c.want {
+			if len(lines) == 1 && !strings.Contains(lines[0], want) {
+				t.Errorf("%s: got %q, want %q in it", name, lines, want)
+			}
+		}
+	}
+	moved := maps.Clone(before)
+	moved["a"], moved["b"] = ingress("a", "*.wide.example"), ingress("b", "b.example", "a.example")
+	lines := compare(t, snapshot(t, before), snapshot(t, moved)).Risks(8)
+	if len(lines) != 1 || !strings.Contains(lines[0], "a.example, which services/a had") {
+		t.Errorf("moved: got %q", lines)
 	}
 }

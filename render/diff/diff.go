@@ -76,6 +76,8 @@ type Outlook struct {
 
 	// knows says whether base has images of a registry; nil where there is no base.
 	knows func(registry string) bool
+	// hosts are the host names of base and of head; nil where there is no base.
+	hosts *hostNames
 }
 
 // Change is one object of a unit that changes in the same way on some targets.
@@ -218,7 +220,7 @@ func Compare(base, head *render.Snapshot, outlook Outlook) (*Report, error) {
 	report := &Report{Changes: []Change{}, LeftOut: head.LeftOutAnew(base), Idle: head.IdleAnew(base)}
 	sorted := worthComparing(base, head)
 	parts := make([]Report, len(sorted))
-	outlook.knows = registries(base)
+	outlook.knows, outlook.hosts = registries(base), newHostNames(base, head)
 	outlook = outlook.oneAtATime()
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
@@ -533,13 +535,13 @@ func (o *Outlook) compare(at object.UnitTarget, was, is *object.Bundle) []object
 				changes = append(changes, objectChange{id: id, change: change})
 			}
 		case object.Digest != old.Digest:
-			changes = append(changes, objectChange{id, o.configured(at, old, object), object, risks(old, object, o.knows)})
+			changes = append(changes, objectChange{id, o.configured(at, old, object), object, o.risks(at, old, object)})
 		}
 	}
 	for id, object := range after {
 		if before[id] == nil {
 			change, old := o.created(at, object)
-			changes = append(changes, objectChange{id, change, object, risks(old, object, o.knows)})
+			changes = append(changes, objectChange{id, change, object, o.risks(at, old, object)})
 		}
 	}
 	slices.SortFunc(changes, func(a, b objectChange) int { return a.id.Compare(b.id) })

@@ -33,7 +33,7 @@ func snapshot(t *testing.T, units map[string]string) *render.Snapshot {
 func snapshotOf(t *testing.T, services map[string]string) *render.Snapshot {
 	t.Helper()
 	files := fstest.MapFS{
-		"swell.yaml": {Data: []byte("apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: x}\nspec: {checks: {plainSecrets: pass}}\n")},
+		"swell.yaml": {Data: []byte("apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: x}\nspec: {checks: {plainSecrets: pass, unknownKinds: pass}}\n")},
 		"fleet/a.yaml": {Data: []byte(`apiVersion: swell.sh/v1
 kind: Cluster
 metadata: {name: one}

@@ -56,9 +56,22 @@ func run(ctx context.Context, out io.Writer, set Settings, scenes []scene) error
 	}
 	s := &story{narrator: say, repo: repo, clusters: map[string]*Live{}, site: newSite(), patience: patience * timeout}
 	defer s.site.Close()
+	roles, err := repo.roles()
+	if err != nil {
+		return err
+	}
 	access := map[string]config.ClusterAccess{}
 	for i, name := range Clusters {
-		to := config.ClusterAccess{Name: name, Kubeconfig: clusters.Kubeconfig, Context: set.Contexts[i]}
+		live, err := Connect(clusters, set.Contexts[i])
+		if err != nil {
+			return err
+		}
+		s.clusters[name] = live
+		administrator := config.ClusterAccess{Name: name, Kubeconfig: clusters.Kubeconfig, Context: set.Contexts[i]}
+		to, err := live.admit(ctx, roles, administrator, set.Dir)
+		if err != nil {
+			return err
+		}
 		if name == darkSite {
 			if to, err = s.through(to, set.Dir); err != nil {
 				return err
@@ -66,9 +79,9 @@ func run(ctx context.Context, out io.Writer, set Settings, scenes []scene) error
 			defer s.dark.Close()
 		}
 		access[name] = to
-		if s.clusters[name], err = Connect(clusters, set.Contexts[i]); err != nil {
-			return err
-		}
+	}
+	if err := s.claimRights(ctx, access); err != nil {
+		return err
 	}
 	stop, err := s.startDaemon(ctx, set.Dir, access)
 	if err != nil {

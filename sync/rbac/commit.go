@@ -31,8 +31,8 @@ func Needed(s *render.Snapshot, clusters []*config.Cluster, o Options) ([]Role, 
 	}
 	own := n.of[o.Account]
 	rules := append(o.connect(), own.everywhere()...)
-	if own.workloads {
-		rules = slices.Concat(rules, scalers(), health(), tree(), o.stuckPods(own.cluster.objects))
+	if own.cluster.workloads {
+		rules = append(rules, o.workloads(own.cluster)...)
 	}
 	rules = append(rules, Rule{Survey, "what swell has in the cluster when its state was lost, and whether the state is older; of all kinds, so also of Secrets",
 		rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"list"}}})
@@ -50,10 +50,9 @@ type needs struct {
 
 // need is what one account applies.
 type need struct {
-	cluster   *scope            // outside of namespaces, and all for the daemon itself
-	within    map[string]*scope // by namespace
-	workloads bool              // there are some
-	params    resources         // of admission policies: whoever writes a policy may read its parameters
+	cluster *scope            // outside of namespaces, and all for the daemon itself
+	within  map[string]*scope // by namespace
+	params  resources         // of admission policies: whoever writes a policy may read its parameters
 }
 
 func newNeed() *need {
@@ -62,19 +61,33 @@ func newNeed() *need {
 
 // scope is what an account applies in a namespace, or in the whole cluster.
 type scope struct {
-	objects resources
-	roles   resources                  // of objects, those that give rights away
-	binds   map[string]map[string]bool // what bindings refer to: names by resource, roles or clusterroles
+	objects   resources
+	names     names    // of a tenant's objects outside of namespaces
+	roles     names    // that may be given any rights, by resource: roles or clusterroles
+	own       names    // all roles of the objects
+	binds     names    // what bindings refer to, by resource
+	workloads bool     // there are some
+	missing   []string // see [Role]
+}
+
+// names are names of objects by their resource, "GROUP/RESOURCE".
+type names map[string]map[string]bool
+
+func (n names) add(resource, name string) {
+	if n[resource] == nil {
+		n[resource] = map[string]bool{}
+	}
+	n[resource][name] = true
 }
 
 func newScope() *scope {
-	return &scope{objects: resources{}, roles: resources{}, binds: map[string]map[string]bool{}}
+	return &scope{objects: resources{}, names: names{}, roles: names{}, own: names{}, binds: names{}}
 }
 
 // inCluster adds what a cluster's units hold.
 func (n *needs) inCluster(cluster *config.Cluster) error {
 	for _, unit := range n.snapshot.Units.Sorted() {
-		account, ofTenant, err := n.accountOf(unit)
+		account, tenant, err := n.accountOf(unit)
 		if err != nil {
 			return err
 		}
@@ -86,11 +99,11 @@ func (n *needs) inCluster(cluster *config.Cluster) error {
 			if b.Target.Cluster() != cluster.Name {
 				continue
 			}
-			if ofTenant {
+			if tenant != nil {
 				n.tenant[account] = true
 			}
 			for _, o := range b.Objects {
-				if err := n.object(cluster, account, o); err != nil {
+				if err := n.object(cluster, account, tenant, o); err != nil {
 					return fmt.Errorf("%s on %s: %s: %w", unit.Path, b.Target, o.ID, err)
 				}
 			}
@@ -99,66 +112,89 @@ func (n *needs) inCluster(cluster *config.Cluster) error {
 	return nil
 }
 
-// accountOf is the account that applies a unit, and whether it is one of a tenant.
-func (n *needs) accountOf(unit *render.Unit) (account Account, ofTenant bool, err error) {
+// accountOf is the account that applies a unit, and the tenant whose own it is; nil where it is the
+// daemon's.
+func (n *needs) accountOf(unit *render.Unit) (Account, *config.Tenant, error) {
 	tenant := n.snapshot.Repository.Tenants[unit.Tenant]
 	if tenant == nil || tenant.Account == "" {
-		return n.own, false, nil
+		return n.own, nil, nil
 	}
 	parts := strings.Split(tenant.Account, ":")
 	if len(parts) != 4 {
-		return Account{}, false, fmt.Errorf("tenant %s: account %q: want a service account", tenant.Name, tenant.Account)
+		return Account{}, nil, fmt.Errorf("tenant %s: account %q: want a service account", tenant.Name, tenant.Account)
 	}
-	return Account{parts[2], parts[3]}, true, nil
+	return Account{parts[2], parts[3]}, tenant, nil
 }
 
-func (n *needs) object(cluster *config.Cluster, account Account, o *object.Object) error {
-	is := n.of[account]
-	if is == nil {
-		is = newNeed()
-		n.of[account] = is
+func (n *needs) object(cluster *config.Cluster, account Account, tenant *config.Tenant, o *object.Object) error {
+	needed := n.of[account]
+	if needed == nil {
+		needed = newNeed()
+		n.of[account] = needed
 	}
-	into := is.cluster
+	if account == n.own {
+		tenant = nil
+	}
+	into := needed.cluster
 	if o.ID.Namespace != "" && account != n.own {
-		if is.within[o.ID.Namespace] == nil {
-			is.within[o.ID.Namespace] = newScope()
+		if needed.within[o.ID.Namespace] == nil {
+			needed.within[o.ID.Namespace] = newScope()
 		}
-		into = is.within[o.ID.Namespace]
+		into = needed.within[o.ID.Namespace]
 	}
-	into.objects.add(o.ID.Group, n.snapshot.Resource(cluster, o.APIVersion(), o.ID.Kind))
-	is.workloads = is.workloads || o.ID.Group == "apps" || o.ID.Group == "batch" || o.ID.Group == "" && (o.ID.Kind == "Pod" || o.ID.Kind == "PersistentVolumeClaim")
+	resource := n.snapshot.Resource(cluster, o.APIVersion(), o.ID.Kind)
+	into.objects.add(o.ID.Group, resource)
+	if account != n.own && o.ID.Namespace == "" {
+		into.names.add(o.ID.Group+"/"+resource, o.ID.Name)
+	}
+	into.workloads = into.workloads || isWorkload(o.ID)
 	switch o.ID.Group {
 	case rbacv1.GroupName:
-		return into.grants(o)
+		return into.grants(tenant, o)
 	case policy.Group:
-		return n.param(cluster, is, o)
+		return n.param(cluster, needed, into, tenant, o)
 	}
 	return nil
 }
 
+func isWorkload(id object.ID) bool {
+	return id.Group == "apps" || id.Group == "batch" || id.Group == "" && (id.Kind == "Pod" || id.Kind == "PersistentVolumeClaim")
+}
+
 // grants notes what a role or a binding of the units takes of whoever writes it. The API
 // server asks for it in the namespace of the role, or of the binding, also where that
-// refers to a ClusterRole.
-func (s *scope) grants(o *object.Object) error {
+// refers to a ClusterRole. tenant is nil for the daemon's own account.
+func (s *scope) grants(tenant *config.Tenant, o *object.Object) error {
 	switch o.ID.Kind {
 	case "Role", "ClusterRole":
-		s.roles.add(rbacv1.GroupName, strings.ToLower(o.ID.Kind)+"s")
+		resource := strings.ToLower(o.ID.Kind) + "s"
+		s.own.add(resource, o.ID.Name)
+		if tenant == nil || slices.Contains(tenant.Roles, o.ID.Name) {
+			s.roles.add(resource, o.ID.Name)
+			return nil
+		}
+		const text = "%s: whoever writes it needs the rights that it gives. An administrator grants them, or the roles of Tenant %s name it"
+		s.miss(text, o.ID, tenant.Name)
 	case "RoleBinding", "ClusterRoleBinding":
 		var binding struct{ RoleRef struct{ Kind, Name string } }
 		if err := json.Unmarshal(o.JSON, &binding); err != nil {
 			return err
 		}
-		resource := strings.ToLower(binding.RoleRef.Kind) + "s"
-		if s.binds[resource] == nil {
-			s.binds[resource] = map[string]bool{}
-		}
-		s.binds[resource][binding.RoleRef.Name] = true
+		s.binds.add(strings.ToLower(binding.RoleRef.Kind)+"s", binding.RoleRef.Name)
 	}
 	return nil
 }
 
-// param notes the kind of the parameters of an admission policy.
-func (n *needs) param(cluster *config.Cluster, is *need, o *object.Object) error {
+// miss notes what the account needs and is not given.
+func (s *scope) miss(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(s.missing, text) {
+		s.missing = append(s.missing, text)
+	}
+}
+
+// param notes the kind of the parameters of an admission policy. A tenant's account is not given it:
+// the text of the commit would say what it reads.
+func (n *needs) param(cluster *config.Cluster, needed *need, into *scope, tenant *config.Tenant, o *object.Object) error {
 	var p struct {
 		Spec struct {
 			ParamKind struct{ APIVersion, Kind string }
@@ -167,8 +203,13 @@ func (n *needs) param(cluster *config.Cluster, is *need, o *object.Object) error
 	if err := json.Unmarshal(o.JSON, &p); err != nil {
 		return err
 	}
-	if param := p.Spec.ParamKind; param.Kind != "" {
-		is.params.add(groupOf(param.APIVersion), n.snapshot.Resource(cluster, param.APIVersion, param.Kind))
+	switch param := p.Spec.ParamKind; {
+	case param.Kind == "":
+	case tenant != nil:
+		const text = "%s: whoever writes it must be able to read its parameters, of kind %s. An administrator grants that"
+		into.miss(text, o.ID, param.Kind)
+	default:
+		needed.params.add(groupOf(param.APIVersion), n.snapshot.Resource(cluster, param.APIVersion, param.Kind))
 	}
 	return nil
 }
@@ -180,16 +221,37 @@ func groupOf(apiVersion string) string {
 	return ""
 }
 
+// listVerbs are those of objectVerbs that are asked for without a name.
+var listVerbs = []string{"list", "watch"}
+
 // rules are those for what an account applies.
-func (s *scope) rules(what string) []Rule {
+func (s *scope) rules(what string) (rules []Rule) {
 	const granting = ": RBAC lets nobody give rights away that he does not have, without this one"
-	rules := s.objects.rules(Apply, what, objectVerbs...)
-	rules = append(rules, s.roles.rules(Apply, "roles of the units"+granting, "escalate")...)
+	byName := slices.DeleteFunc(slices.Clone(objectVerbs), func(verb string) bool { return slices.Contains(listVerbs, verb) })
+	for _, rule := range s.objects.rules(Apply, what, objectVerbs...) {
+		if len(s.names) == 0 {
+			rules = append(rules, rule)
+			continue
+		}
+		rule.Verbs = listVerbs
+		rules = append(rules, rule)
+		for _, resource := range rule.Resources {
+			rules = append(rules, s.names.rule(rule.APIGroups[0], resource, what, rule.APIGroups[0]+"/"+resource, byName...))
+		}
+	}
+	for _, resource := range slices.Sorted(maps.Keys(s.roles)) {
+		rules = append(rules, s.roles.rule(rbacv1.GroupName, resource, "roles of the units"+granting, resource, "escalate"))
+	}
 	for _, resource := range slices.Sorted(maps.Keys(s.binds)) {
-		rules = append(rules, Rule{Apply, "bindings of the units" + granting, rbacv1.PolicyRule{
-			APIGroups: []string{rbacv1.GroupName}, Resources: []string{resource}, ResourceNames: slices.Sorted(maps.Keys(s.binds[resource])), Verbs: []string{"bind"}}})
+		rules = append(rules, s.binds.rule(rbacv1.GroupName, resource, "bindings of the units"+granting, resource, "bind"))
 	}
 	return rules
+}
+
+// rule is one for the names of a resource.
+func (n names) rule(group, resource, why, key string, verbs ...string) Rule {
+	return Rule{Apply, why, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource},
+		ResourceNames: slices.Sorted(maps.Keys(n[key])), Verbs: verbs}}
 }
 
 // everywhere are the rules for what an account applies that hold in the whole cluster.
@@ -198,43 +260,57 @@ func (n *need) everywhere() []Rule {
 		n.params.rules(Apply, "admission policies of the units: who writes one must be able to read its parameters", "get")...)
 }
 
+// workloads are the rules for reading about workloads in a scope.
+func (o *Options) workloads(s *scope) []Rule {
+	return slices.Concat(scalers(), health(), tree(), o.stuckPods(s.objects))
+}
+
 // tenants are the roles of the tenants' accounts, and those that let the daemon act as
 // them.
 func (n *needs) tenants(o *Options) (roles []Role) {
 	for account := range n.tenant {
 		name := o.name() + ":" + account.Namespace + ":" + account.Name // no two accounts have one name
-		roles = append(roles, Role{Name: name + "-impersonate", Namespace: account.Namespace, Account: n.own, Rules: []Rule{{Tenants, "acting as the account of a tenant",
-			rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, ResourceNames: []string{account.Name}, Verbs: []string{"impersonate"}}}}})
-		is := n.of[account]
-		if account == n.own || is == nil {
+		roles = append(roles, Role{Name: name + "-impersonate", Namespace: account.Namespace, Account: n.own,
+			Rules: []Rule{{Tenants, "acting as the account of a tenant", rbacv1.PolicyRule{APIGroups: []string{""},
+				Resources: []string{"serviceaccounts"}, ResourceNames: []string{account.Name}, Verbs: []string{"impersonate"}}}}})
+		needed := n.of[account]
+		if account == n.own || needed == nil {
 			continue
 		}
-		if rules := is.everywhere(); len(rules) > 0 {
-			roles = append(roles, Role{Name: name, Account: account, Rules: rules})
+		if rules := needed.everywhere(); len(rules) > 0 {
+			roles = append(roles, Role{Name: name, Account: account, Rules: rules, Missing: needed.cluster.missing})
 		}
-		for namespace, within := range is.within {
+		for namespace, within := range needed.within {
+			within.dropForeignBinds()
 			rules := within.rules("the objects of the tenant's units")
-			if is.workloads {
-				rules = slices.Concat(rules, scalers(), health(), tree(), o.stuckPods(within.objects))
+			if within.workloads {
+				rules = append(rules, o.workloads(within)...)
 			}
-			roles = append(roles, Role{Name: name, Namespace: namespace, Account: account, Rules: rules})
+			roles = append(roles, Role{Name: name, Namespace: namespace, Account: account, Rules: rules, Missing: within.missing})
 		}
 	}
 	slices.SortFunc(roles, compareRoles)
 	return roles
 }
 
+// dropForeignBinds takes back the bindings to Roles of the namespace that the tenant's units do not
+// bring: nobody says whose they are.
+func (s *scope) dropForeignBinds() {
+	for _, name := range slices.Sorted(maps.Keys(s.binds["roles"])) {
+		if !s.own["roles"][name] {
+			delete(s.binds["roles"], name)
+			s.miss("bindings to Role %s, which no unit of the tenant brings. An administrator grants it", name)
+		}
+	}
+	if len(s.binds["roles"]) == 0 {
+		delete(s.binds, "roles")
+	}
+}
+
 // facts is what swell facts pull lists, with the parameters of the policies that were there
 // the last time.
 func (n *needs) facts(clusters []*config.Cluster) []Rule {
-	listed := resources{}
-	listed.add("apiextensions.k8s.io", "customresourcedefinitions")
-	for _, resource := range []string{"validatingadmissionpolicies", "validatingadmissionpolicybindings", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"} {
-		listed.add(policy.Group, resource)
-	}
-	for _, resource := range []string{"namespaces", "limitranges", "resourcequotas"} {
-		listed.add("", resource)
-	}
+	listed := factKinds()
 	for _, cluster := range clusters {
 		facts := n.snapshot.Repository.Facts[cluster.Name]
 		if facts == nil {
@@ -249,5 +325,23 @@ func (n *needs) facts(clusters []*config.Cluster) []Rule {
 			}
 		}
 	}
-	return listed.rules(Facts, "swell facts pull", "list")
+	return listed.rules(Facts, pulling, "list")
+}
+
+// pulling is why facts are listed.
+const pulling = "swell facts pull"
+
+// factKinds are what swell facts pull lists in any cluster.
+func factKinds() resources {
+	listed := resources{}
+	listed.add("apiextensions.k8s.io", "customresourcedefinitions")
+	for _, resource := range []string{
+		"validatingadmissionpolicies", "validatingadmissionpolicybindings", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings",
+	} {
+		listed.add(policy.Group, resource)
+	}
+	for _, resource := range []string{"namespaces", "limitranges", "resourcequotas"} {
+		listed.add("", resource)
+	}
+	return listed
 }

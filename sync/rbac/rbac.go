@@ -70,6 +70,9 @@ type Role struct {
 	Name, Namespace string
 	Account         Account
 	Rules           []Rule // never none
+	// Missing are what the account needs besides and is not given here, one line each for people:
+	// an administrator decides.
+	Missing []string
 }
 
 // Object is the Role or ClusterRole, and Binding gives it to the account.
@@ -127,6 +130,12 @@ var objectVerbs = []string{"get", "list", "watch", "create", "patch", "delete"}
 func General(o Options) []Role {
 	rules := append(o.connect(), Rule{Apply, "objects of any kind", rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: objectVerbs}})
 	return o.roles(rules, nil)
+}
+
+// Reading are the roles of a daemon that applies nothing yet: it finds the clusters, keeps its Lease and
+// reads no Secrets. What it applies takes the roles of [Needed].
+func Reading(o Options) []Role {
+	return o.roles(slices.Concat(o.connect(), scalers(), health(), tree(), factKinds().rules(Facts, pulling, "list")), nil)
 }
 
 // roles are the cluster role of the daemon's account with these rules, the role for its
