@@ -28,7 +28,11 @@ func Joining(base, head *render.Snapshot, known []string) (all []diff.Joining) {
 	}
 	units := map[string]int{}
 	for path := range base.Units.Differing(head.Units) {
-		before := clustersOf(base.Units.Get(path))
+		unit := base.Units.Get(path)
+		if unit != nil && len(unit.Problems) > 0 {
+			continue
+		}
+		before := clustersOf(unit)
 		for name := range clustersOf(head.Units.Get(path)) {
 			if waits[name] && !before[name] {
 				units[name]++

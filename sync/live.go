@@ -86,8 +86,9 @@ func sentences(texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), ". ")
 }
 
-// tellNow says how units are now and what the release does there, as it was foreseen.
-func (p *preview) tellNow(found map[config.UnitPath]diff.Now, f *Forecast) (lines []diff.Now) {
+// tellNow says how units are now and what the release does there, as it was foreseen: those that the
+// report names, and those that are blocked until the next commit.
+func (p *preview) tellNow(report *diff.Report, found map[config.UnitPath]diff.Now, f *Forecast) (lines []diff.Now) {
 	forecasts := map[config.UnitPath]*UnitForecast{}
 	for i := range f.Units {
 		u := &f.Units[i]
@@ -96,8 +97,12 @@ func (p *preview) tellNow(found map[config.UnitPath]diff.Now, f *Forecast) (line
 			found[u.Unit] = line
 		}
 	}
+	named := slices.DeleteFunc(report.Units(), func(path config.UnitPath) bool { return slices.Contains(report.Unknown, path) })
 	for _, path := range slices.Sorted(maps.Keys(found)) {
-		line := found[path]
+		line, released := found[path], forecasts[path] != nil && forecasts[path].Goes == Starts
+		if !slices.Contains(named, path) && !(released && line.Status == string(status.Blocked)) {
+			continue
+		}
 		line.Text = sentences(line.Text, p.then(path, forecasts[path], f.At))
 		lines = append(lines, line)
 	}

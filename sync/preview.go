@@ -98,7 +98,7 @@ func (p *preview) plan(guard config.Guard, now time.Time) (*diff.Report, *Foreca
 	maps.Copy(f.state.Units, p.live)
 	ends := time.Now().Add(previewFor)
 	f.run(func() bool { return time.Now().Before(ends) })
-	report.Now, report.Joining = p.tellNow(stood, &f.Forecast), Joining(p.base, p.snapshot, p.clusters)
+	report.Now, report.Joining = p.tellNow(report, stood, &f.Forecast), Joining(p.base, p.snapshot, p.clusters)
 	return report, &f.Forecast, nil
 }
 
