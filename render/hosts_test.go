@@ -64,7 +64,8 @@ func (c *lateChart) Render(r helm.Request) helm.Answer {
 	if c.late != "" && strings.Contains(string(r.Values), c.late) {
 		return helm.Answer{Problems: []helm.Finding{{Text: "takes longer", Retry: true}}}
 	}
-	const text = `{"apiVersion":"networking.k8s.io/v1","kind":"Ingress","metadata":{"name":"web","namespace":"shop"},"spec":{"rules":[{"host":"a.example"}]}}`
+	const text = `{"apiVersion":"networking.k8s.io/v1","kind":"Ingress","metadata":{"name":"web","namespace":"shop"},` +
+		`"spec":{"rules":[{"host":"a.example"}]}}`
 	return helm.Answer{Objects: []helm.Object{{File: "templates/x.yaml", JSON: []byte(text), Text: text, Line: 1}}}
 }
 

@@ -128,7 +128,7 @@ func TestLeft(t *testing.T) {
 	})
 }
 
-// TestManyAside: what is to be done aside is bounded, and the rest is begun when it is asked for later.
+// TestManyAside: the work aside is bounded, and the rest is begun when it is asked for later.
 func TestManyAside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w Work[int, string]
