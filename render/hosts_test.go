@@ -57,7 +57,7 @@ func TestHostNamesOfOtherTenants(t *testing.T) {
 	}
 }
 
-// lateChart renders an Ingress with a host name, but for what is late while it is.
+// lateChart renders an Ingress with a host name, but for values that are late.
 type lateChart struct{ late string }
 
 func (c *lateChart) Render(r helm.Request) helm.Answer {
@@ -73,7 +73,8 @@ func (c *lateChart) Render(r helm.Request) helm.Answer {
 // was not rendered in time.
 func TestHostNamesOfALateBase(t *testing.T) {
 	withChart := func(files fstest.MapFS, version string) config.Tree {
-		const chart = "apiVersion: swell.sh/v1\nkind: HelmChart\nmetadata: {name: web}\nspec: {chart: chart, namespace: shop, values: {x: %s}}\n"
+		const chart = "apiVersion: swell.sh/v1\nkind: HelmChart\nmetadata: {name: web}\n" +
+			"spec: {chart: chart, namespace: shop, values: {x: %s}}\n"
 		files["services/shop/web/x.yaml"] = &fstest.MapFile{Data: fmt.Appendf(nil, chart, version)}
 		files["services/shop/web/chart/Chart.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: v2\nname: web\nversion: 1.0.0\n")}
 		return config.Files(files)
