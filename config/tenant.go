@@ -97,8 +97,14 @@ func (t *Tenant) Namespace(name string) bool {
 
 // ClusterRole says whether a binding of the tenant may give a ClusterRole.
 func (t *Tenant) ClusterRole(name string) bool {
+	return slices.Contains(t.ClusterRoles, name) || t.ClusterRoleEverywhere(name)
+}
+
+// ClusterRoleEverywhere says whether a binding of the tenant may give a ClusterRole in all namespaces.
+// Those of ClusterRoles are for its own ones: whoever may edit everywhere has the cluster.
+func (t *Tenant) ClusterRoleEverywhere(name string) bool {
 	const kind = "ClusterRole.rbac.authorization.k8s.io"
-	return slices.Contains(t.ClusterRoles, name) || t.Allows("wideRights") || t.ClusterKind(kind, name)
+	return t.Allows("wideRights") || t.ClusterKind(kind, name)
 }
 
 // MayName says whether an object in a namespace may name a service account of another, or the same
@@ -116,7 +122,18 @@ func (t *Tenant) MayName(from, namespace, name string) bool {
 // Lists says whether the document lists a host name as the tenant's own.
 func (t *Tenant) Lists(host string) bool {
 	lists := func(pattern string) bool { return !strings.HasPrefix(pattern, "!") }
-	return slices.ContainsFunc(t.Hosts, lists) && t.Hosts.Admit(host)
+	return slices.ContainsFunc(t.Hosts, lists) && t.Host(host)
+}
+
+// Host says whether an object of the tenant may have a host name, as far as the document says. A
+// wildcard is all names below, so none of them may be denied.
+func (t *Tenant) Host(name string) bool {
+	below, isWildcard := strings.CutPrefix(name, "*")
+	return t.Hosts.Admit(name) && !(isWildcard && slices.ContainsFunc(t.Hosts, func(pattern string) bool {
+		denied, denies := strings.CutPrefix(pattern, "!")
+		last := denied[strings.LastIndex(denied, "*")+1:]
+		return denies && (strings.HasSuffix(last, below) || last != denied && strings.HasSuffix(below, last))
+	}))
 }
 
 // Allows says whether an allowance of the document is given.

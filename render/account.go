@@ -145,7 +145,9 @@ func (u *Unit) same(other *Unit) bool {
 		slices.EqualFunc(u.Placements, other.Placements, samePlacement) && slices.Equal(u.uses, other.uses)
 }
 
-func sameProblem(a, b document.Problem) bool { return a.Code == b.Code && a.String() == b.String() }
+func sameProblem(a, b document.Problem) bool {
+	return a.Code == b.Code && a.Retry == b.Retry && a.String() == b.String()
+}
 
 // noSlot stands for a placement without a bundle.
 const noSlot = math.MaxUint32

@@ -23,7 +23,8 @@ type disputes struct {
 	*world
 	hosts   *Hosts
 	entries map[config.UnitPath]*entry
-	earlier func(config.UnitPath) *Unit                 // a unit in the base; nil where it is not there
+	earlier func(config.UnitPath) (*Unit, error)        // a unit in the base; nil where it is not there
+	unknown bool                                        // what a unit had in the base cannot be told now, and may be later
 	old     map[config.UnitPath]map[holder]bool         // names that units had in the base
 	names   map[config.UnitPath]map[string][]sharedName // of units, by host name
 	refused map[holder]bool
@@ -60,9 +61,15 @@ func (p *pass) hostProblems() map[config.UnitPath]document.Problems {
 	}
 	found.problems = map[config.UnitPath]document.Problems{}
 	for path, problems := range d.found {
-		found.problems[path] = problems.ofUnit(path, p.entries[path].placed)
+		list := problems.ofUnit(path, p.entries[path].placed)
+		for i := range list {
+			list[i].Retry = d.unknown
+		}
+		found.problems[path] = list
 	}
-	p.disputed = found
+	if p.disputed = found; d.unknown {
+		p.disputed = disputed{version: -1}
+	}
 	return found.problems
 }
 
@@ -135,7 +142,11 @@ func (d *disputes) oldOf(path config.UnitPath) map[holder]bool {
 		return known
 	}
 	had := map[holder]bool{}
-	if unit := d.earlier(path); unit != nil {
+	unit, err := d.earlier(path)
+	if err != nil || unit != nil && unit.Problems.Retry() {
+		d.unknown = true
+	}
+	if err == nil && unit != nil {
 		for cluster, name := range unit.hosts(allNames) {
 			had[holder{cluster, name, unit.Tenant}] = true
 		}
@@ -187,16 +198,12 @@ func (d *disputes) add(path config.UnitPath, name sharedName, cluster string, pr
 }
 
 // inBase is a unit as the base has it; nil where it is not there. It is rendered when somebody asks.
-func (p *pass) inBase(path config.UnitPath) *Unit {
+func (p *pass) inBase(path config.UnitPath) (*Unit, error) {
 	if p.world.base == nil {
-		return nil
+		return nil, nil
 	}
 	if p.earlier == nil {
 		p.earlier = p.commitOf(p.world.base)
 	}
-	unit, err := p.earlier.Unit(path)
-	if err != nil {
-		return nil // the base does not tell
-	}
-	return unit
+	return p.earlier.Unit(path)
 }

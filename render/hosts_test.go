@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render/helm"
 )
 
 // TestHostNamesOfOtherTenants: where two tenants have a host name, the base says who had it, and the
@@ -53,6 +54,41 @@ func TestHostNamesOfOtherTenants(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// lateChart renders an Ingress with a host name, but for values that are late.
+type lateChart struct{ late string }
+
+func (c *lateChart) Render(r helm.Request) helm.Answer {
+	if c.late != "" && strings.Contains(string(r.Values), c.late) {
+		return helm.Answer{Problems: []helm.Finding{{Text: "takes longer", Retry: true}}}
+	}
+	const text = `{"apiVersion":"networking.k8s.io/v1","kind":"Ingress","metadata":{"name":"web","namespace":"shop"},` +
+		`"spec":{"rules":[{"host":"a.example"}]}}`
+	return helm.Answer{Objects: []helm.Object{{File: "templates/x.yaml", JSON: []byte(text), Text: text, Line: 1}}}
+}
+
+// TestHostNamesOfALateBase: who had a host name in the base is asked once more where a chart of the base
+// was not rendered in time.
+func TestHostNamesOfALateBase(t *testing.T) {
+	withChart := func(files fstest.MapFS, version string) config.Tree {
+		const chart = "apiVersion: swell.sh/v1\nkind: HelmChart\nmetadata: {name: web}\n" +
+			"spec: {chart: chart, namespace: shop, values: {x: %s}}\n"
+		files["services/shop/web/x.yaml"] = &fstest.MapFile{Data: fmt.Appendf(nil, chart, version)}
+		files["services/shop/web/chart/Chart.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: v2\nname: web\nversion: 1.0.0\n")}
+		return config.Files(files)
+	}
+	charts := &lateChart{late: "old"}
+	compiler := Compiler{Base: config.Load(withChart(hostFiles(), "old"), nil), Charts: charts}
+	head := withChart(hostFiles("zed/web=a.example"), "new")
+	if s := compiler.Snapshot("", head); len(s.Problems) == 0 || !s.Retry {
+		t.Errorf("retry %t\n%s", s.Retry, s.Problems)
+	}
+	charts.late = ""
+	s := compiler.Snapshot("", head)
+	if len(s.Problems) != 1 || s.Problems[0].Unit != "services/zed/web" || s.Retry {
+		t.Errorf("retry %t, want a problem of zed/web\n%s", s.Retry, s.Problems)
 	}
 }
 

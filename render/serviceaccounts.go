@@ -47,6 +47,9 @@ func accountsIn(id object.ID, content map[string]any) (uses []accountUse) {
 		}
 		return uses
 	}
+	if id.Group == "rbac.authorization.k8s.io" {
+		return tokensIn(id, content)
+	}
 	if id.IsDefinition() || id.Group == "" && id.Kind == "ConfigMap" {
 		return nil // a field is defined there, and a text has the name
 	}
@@ -63,6 +66,24 @@ func accountsIn(id object.ID, content map[string]any) (uses []accountUse) {
 			}
 		}
 	})
+	return uses
+}
+
+// tokensIn are the service accounts whose tokens a role gives by name.
+func tokensIn(id object.ID, content map[string]any) (uses []accountUse) {
+	rules, _ := content["rules"].([]any)
+	for i, item := range rules {
+		rule, _ := item.(map[string]any)
+		if id.Kind != "Role" || indexOf(rule["resources"], tokens) < 0 {
+			continue
+		}
+		names, _ := rule["resourceNames"].([]any)
+		for n, name := range names {
+			if text, _ := name.(string); text != "" {
+				uses = append(uses, accountUse{[]any{"rules", i, "resourceNames", n}, id.Namespace, text})
+			}
+		}
+	}
 	return uses
 }
 

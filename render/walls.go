@@ -74,7 +74,7 @@ func (r ruling) wallOfPods(content map[string]any, refuse refusing) {
 // what other units have, see [disputes].
 func (r ruling) wallOfHosts(id object.ID, content map[string]any, refuse refusing) {
 	for _, host := range object.Hosts(id, content) {
-		if !r.Hosts.Admit(host.Name) {
+		if !r.Host(host.Name) {
 			refuse(host.Path, "%q is no host name of tenant %s: its hosts are %s", document.Shorten(host.Name), r.Name, r.Hosts)
 		}
 	}
@@ -84,9 +84,13 @@ func (r ruling) wallOfHosts(id object.ID, content map[string]any, refuse refusin
 // all.
 var controlPlane = []string{"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"}
 
-// wideValues are those of fields of rules that give more than they name.
+// tokens are the resource of tokens of service accounts, in rules of roles.
+const tokens = "serviceaccounts/token"
+
+// wideValues are those of fields of rules that give more than they name. So do resources like
+// */token, which are those of all kinds.
 var wideValues = map[string][]any{
-	"apiGroups": {"*"}, "resources": {"*", "*/*"}, "nonResourceURLs": {"*", "/*"},
+	"apiGroups": {"*"}, "resources": {"*"}, "nonResourceURLs": {"*", "/*"},
 	"verbs": {"*", "escalate", "bind", "impersonate"},
 }
 
@@ -97,14 +101,20 @@ func (r ruling) wallOfRights(kindName string, content map[string]any, refuse ref
 		rules, _ := content["rules"].([]any)
 		for i, item := range rules {
 			rule, _ := item.(map[string]any)
-			if n := indexOf(rule["resources"], "serviceaccounts/token"); n >= 0 && rule["resourceNames"] == nil {
+			names, _ := rule["resourceNames"].([]any)
+			switch n := indexOf(rule["resources"], tokens); {
+			case n >= 0 && kindName == "ClusterRole":
+				const text = "tenant %s may not give tokens of service accounts in all namespaces: use a Role, or its allow has wideRights"
+				refuse([]any{"rules", i, "resources", n}, text, r.Name)
+			case n >= 0 && len(names) == 0: // no names are all names
 				const text = "tenant %s may not give the tokens of all service accounts: name some by resourceNames, or its allow has wideRights"
 				refuse([]any{"rules", i, "resources", n}, text, r.Name)
 			}
 			for field, wide := range wideValues {
 				values, _ := rule[field].([]any)
 				for n, value := range values {
-					if slices.Contains(wide, value) {
+					text, _ := value.(string)
+					if slices.Contains(wide, value) || field == "resources" && strings.HasPrefix(text, "*/") {
 						const text = "tenant %s may not give %q: name what it needs, or its allow has wideRights"
 						refuse([]any{"rules", i, field, n}, text, r.Name, fmt.Sprint(value))
 					}
@@ -113,9 +123,14 @@ func (r ruling) wallOfRights(kindName string, content map[string]any, refuse ref
 		}
 	}
 	if kind, _ := fieldOf(content, "roleRef", "kind").(string); kind == "ClusterRole" {
-		if name, _ := fieldOf(content, "roleRef", "name").(string); !r.ClusterRole(name) {
+		name, _ := fieldOf(content, "roleRef", "name").(string)
+		switch {
+		case !r.ClusterRole(name):
 			const text = "tenant %s may not give the ClusterRole %q: its clusterRoles are %s"
 			refuse([]any{"roleRef", "name"}, text, r.Name, name, orNone(r.ClusterRoles))
+		case kindName == "ClusterRoleBinding" && !r.ClusterRoleEverywhere(name):
+			const text = "tenant %s may not give the ClusterRole %q in all namespaces: use a RoleBinding, or its allow has wideRights"
+			refuse([]any{"roleRef", "name"}, text, r.Name, name)
 		}
 	}
 	if r.Allows("aggregation") || kindName != "ClusterRole" {

@@ -37,7 +37,12 @@ func Hosts(id ID, content map[string]any) (hosts []Host) {
 	for _, field := range hostFields[id.Group+" "+id.Kind] {
 		listens := strings.HasPrefix(field, "spec.listeners.")
 		textsAt(content, strings.Split(field, "."), nil, func(path []any, text string) {
-			if name := strings.ToLower(strings.TrimRight(text, ".")); name != "" {
+			name := strings.ToLower(strings.TrimRight(text, "."))
+			if spec, _ := content["spec"].(map[string]any); spec["wildcardPolicy"] == "Subdomain" { // of a Route
+				_, parent, _ := strings.Cut(name, ".")
+				name = "*." + parent
+			}
+			if name != "" {
 				hosts = append(hosts, Host{name, listens, path})
 			}
 		})

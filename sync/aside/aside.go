@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// maxAsked is how many results are kept that nobody has taken.
+// maxAsked is how many results are kept that nobody has taken, with those that are to be made aside.
 const maxAsked = 1000
 
 // Work is work of one sort. Equal keys ask for the same, which is done once while it is under way.
@@ -19,6 +19,7 @@ const maxAsked = 1000
 type Work[K comparable, V any] struct {
 	once  sync.Once
 	turns chan struct{} // as many as there are processors: work that somebody waits for
+	left  chan struct{} // as many again: work that somebody waited for, and nobody does any more
 	aside chan struct{} // one: work that nobody waits for
 
 	mu    sync.Mutex
@@ -44,8 +45,9 @@ func (r *result[V]) isDone() bool {
 
 // Do returns what do makes of the key, and for how long that is to be given to others, too; zero:
 // to whoever waits for it now. ok is false where it is not there after the patience, or where other
-// work of its group was late: then it is done aside, and is there when it is asked for later. A
-// patience of zero waits as long as it takes.
+// work of its group was late: then it is done aside, and is there when it is asked for later. Where
+// too much is to be done aside, it is begun when it is asked for later. A patience of zero waits as
+// long as it takes, and for no work aside but the same.
 func (w *Work[K, V]) Do(key K, group string, patience time.Duration, do func() (value V, keep time.Duration)) (value V, ok bool) {
 	r, late := w.begin(key, group, patience, do)
 	switch {
@@ -59,22 +61,24 @@ func (w *Work[K, V]) Do(key K, group string, patience time.Duration, do func() (
 		case <-timer.C:
 		}
 	}
-	if !r.isDone() {
+	if r == nil || !r.isDone() {
 		return value, false
 	}
 	w.taken(key, r)
 	return r.value, true
 }
 
-// begin finds a result, or work under way, or begins it. late says that its group is done aside.
+// begin finds a result, or work under way, or begins it. late says that its group is done aside; then
+// the result is nil where too much is to be done there.
 func (w *Work[K, V]) begin(key K, group string, patience time.Duration, do func() (V, time.Duration)) (r *result[V], late bool) {
 	w.once.Do(func() {
-		w.turns, w.aside = make(chan struct{}, runtime.GOMAXPROCS(0)), make(chan struct{}, 1)
+		processors := runtime.GOMAXPROCS(0)
+		w.turns, w.left, w.aside = make(chan struct{}, processors), make(chan struct{}, processors), make(chan struct{}, 1)
 		w.asked, w.late = map[K]*result[V]{}, map[string]bool{}
 	})
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	late = w.late[group]
+	late = patience > 0 && w.late[group]
 	if r = w.asked[key]; r != nil && !(r.isDone() && !r.until.IsZero() && time.Now().After(r.until)) {
 		return r, late
 	}
@@ -83,6 +87,9 @@ func (w *Work[K, V]) begin(key K, group string, patience time.Duration, do func(
 			if result.isDone() {
 				delete(w.asked, other)
 			}
+		}
+		if late && len(w.asked) >= maxAsked {
+			return nil, late
 		}
 	}
 	r = &result[V]{done: make(chan struct{})}
@@ -104,8 +111,9 @@ func (w *Work[K, V]) taken(key K, r *result[V]) {
 	}
 }
 
-// doInTurn does what somebody waits for. When nobody does any more, it leaves its place to the
-// next one, and its group is done aside from then on.
+// doInTurn does what somebody waits for. When nobody does any more, its group is done aside from then
+// on, and it leaves its place to the next one, unless too many have left theirs: each may take as much
+// memory as there is for one.
 func (w *Work[K, V]) doInTurn(r *result[V], group string, patience time.Duration, do func() (V, time.Duration)) {
 	w.turns <- struct{}{}
 	leave := sync.OnceFunc(func() { <-w.turns })
@@ -115,7 +123,13 @@ func (w *Work[K, V]) doInTurn(r *result[V], group string, patience time.Duration
 			w.mu.Lock()
 			w.late[group] = true
 			w.mu.Unlock()
-			leave()
+			select {
+			case w.left <- struct{}{}:
+				leave()
+				<-r.done
+				<-w.left
+			default:
+			}
 		})
 		defer timer.Stop()
 	}

@@ -4,6 +4,9 @@
 package aside
 
 import (
+	"fmt"
+	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,6 +31,7 @@ func TestPatience(t *testing.T) {
 			t.Helper()
 			begun := time.Now()
 			got, ok := w.Do(key, group, patience, job(key, takes, 0, &did))
+			synctest.Wait() // the work and who waits for it have the same patience
 			if ok != (want != "") || got != want || time.Since(begun) != waits {
 				t.Errorf("%s: got %q %t after %s, want %q after %s", key, got, ok, time.Since(begun), want, waits)
 			}
@@ -74,12 +78,74 @@ func TestNobodyTakes(t *testing.T) {
 		var w Work[int, string]
 		var did int
 		w.Do(-1, "a", time.Second, job("", time.Minute, 0, &did)) // the group is late
+		synctest.Wait()
 		for key := range 3 * maxAsked {
 			w.Do(key, "a", time.Second, job("", time.Millisecond, 0, &did))
 			time.Sleep(2 * time.Minute)
 		}
 		if len(w.asked) > maxAsked {
 			t.Errorf("%d results are kept", len(w.asked))
+		}
+	})
+}
+
+// TestPatientGoesAhead: who waits as long as it takes waits for no work that nobody waits for.
+func TestPatientGoesAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var w Work[int, string]
+		var did int
+		for key := range 10 {
+			w.Do(key, "a", time.Second, job("", time.Hour, 0, &did))
+			synctest.Wait()
+		}
+		begun := time.Now()
+		if got, ok := w.Do(-1, "a", 0, job("it", time.Minute, 0, &did)); got != "it" || !ok || time.Since(begun) != time.Minute {
+			t.Errorf("got %q %t after %s", got, ok, time.Since(begun))
+		}
+		time.Sleep(24 * time.Hour)
+	})
+}
+
+// TestLeft: work that nobody waits for any more is no more than there are processors, and so is what
+// somebody waits for.
+func TestLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var w Work[int, string]
+		var now, most atomic.Int64
+		processors := runtime.GOMAXPROCS(0)
+		for key := range 10 * processors {
+			w.Do(key, fmt.Sprint(key), time.Second, func() (string, time.Duration) {
+				most.Store(max(most.Load(), now.Add(1)))
+				time.Sleep(time.Hour)
+				now.Add(-1)
+				return "", 0
+			})
+		}
+		if got := most.Load(); got > int64(2*processors) {
+			t.Errorf("%d at a time on %d processors", got, processors)
+		}
+		time.Sleep(24 * time.Hour)
+	})
+}
+
+// TestManyAside: the work aside is bounded, and the rest is begun when it is asked for later.
+func TestManyAside(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var w Work[int, string]
+		var did int
+		w.Do(-1, "a", time.Second, job("", time.Minute, 0, &did)) // the group is late
+		synctest.Wait()
+		for key := range 3 * maxAsked {
+			w.Do(key, "a", time.Second, job("", time.Second, 0, &did))
+		}
+		if len(w.asked) > maxAsked {
+			t.Errorf("%d are asked for", len(w.asked))
+		}
+		time.Sleep(time.Hour)
+		w.Do(3*maxAsked, "a", time.Second, job("last", time.Second, 0, &did))
+		time.Sleep(time.Hour)
+		if got, ok := w.Do(3*maxAsked, "a", time.Second, job("", time.Second, 0, &did)); got != "last" || !ok {
+			t.Errorf("got %q %t", got, ok)
 		}
 	})
 }

@@ -71,6 +71,9 @@ const (
 	maxReady = 50
 	// maxHeld is how many previews may be held, with those that the forge refused.
 	maxHeld = 500
+	// standEvery is how often a preview is made anew where nothing but how units stand is new: each
+	// unit of a large release stands in another way a few times.
+	standEvery = time.Minute
 	// restShare is how many times as long as it took a preview that failed is not tried again:
 	// one that takes too long leaves the time to others.
 	restShare = 10
@@ -283,8 +286,10 @@ func (p *Previewer) due(now time.Time) time.Time {
 			earlier(latest(is.posts.Next, p.writable()))
 		case !is.begun.IsZero() && !is.slow:
 			earlier(latest(is.begun.Add(slow), p.writable()))
-		case is.begun.IsZero() && room && p.wants(is, base) && p.running[is.Fork] == nil:
-			earlier(is.renders.Next)
+		case is.begun.IsZero() && room && p.running[is.Fork] == nil:
+			if from, wants := p.wants(is, base); wants {
+				earlier(from)
+			}
 		}
 	}
 	if base.Monorepo != "" {
@@ -450,9 +455,17 @@ func (p *Previewer) refused(ctx context.Context, now time.Time, number int, err 
 	p.Log.Warn("previews", "pull", number, "err", err)
 }
 
-// wants says whether a preview is to be made.
-func (p *Previewer) wants(is *pull, base Base) bool {
-	return base.Commit != "" && is.answer == nil && (is.head != is.Head || is.base != base || p.standsOtherwise(is))
+// wants says whether a preview is to be made, and from when.
+func (p *Previewer) wants(pr *pull, base Base) (from time.Time, wants bool) {
+	switch {
+	case base.Commit == "" || pr.answer != nil:
+		return time.Time{}, false
+	case pr.head != pr.Head || pr.base != base:
+		return pr.renders.Next, true
+	case p.standsOtherwise(pr):
+		return latest(pr.renders.Next, pr.readyAt.Add(standEvery)), true
+	}
+	return time.Time{}, false
 }
 
 // standsOtherwise says that a unit which the last preview is about stands in another way now.
@@ -478,7 +491,8 @@ func (p *Previewer) begin(ctx context.Context, now time.Time) {
 		}
 		var first *pull
 		for _, is := range p.known {
-			if room && is.Fork == fork && p.wants(is, base) && !now.Before(is.renders.Next) && (first == nil || before(is, first) < 0) {
+			from, wants := p.wants(is, base)
+			if room && is.Fork == fork && wants && !now.Before(from) && (first == nil || before(is, first) < 0) {
 				first = is
 			}
 		}

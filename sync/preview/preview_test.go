@@ -1141,7 +1141,7 @@ func TestUnitsStandInAnotherWay(t *testing.T) {
 		expect := func(step, want string) {
 			t.Helper()
 			w.SetFleet(rollout.Now{Units: maps.Clone(units), Standing: orders})
-			time.Sleep(time.Second)
+			time.Sleep(standEvery)
 			if got := w.renders.ordered(); got != want {
 				t.Errorf("%s: rendered %q, want %q", step, got, want)
 			}
@@ -1159,6 +1159,15 @@ func TestUnitsStandInAnotherWay(t *testing.T) {
 		expect("an order", "1 on b1")
 		delete(units, "cart")
 		expect("its unit is well", "1 on b1")
+		for key := range 20 { // as the units of a large release do
+			units["cart"] = rollout.UnitNow{Key: fmt.Sprint(key)}
+			w.SetFleet(rollout.Now{Units: maps.Clone(units), Standing: orders})
+			time.Sleep(time.Second)
+		}
+		if got := w.renders.ordered(); got != "1 on b1" {
+			t.Errorf("rendered %q within %s, want it once", got, standEvery)
+		}
+		expect("later", "1 on b1")
 		w.wrote("comment 1, status 1 success")
 	})
 }

@@ -13,6 +13,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/render/policy"
@@ -185,9 +186,10 @@ func (s *scope) grants(tenant *config.Tenant, o *object.Object) error {
 	return nil
 }
 
-// miss notes what the account needs and is not given.
+// miss notes what the account needs and is not given. Names of a commit may have line breaks, and the
+// line stands in a comment of what an administrator applies.
 func (s *scope) miss(format string, args ...any) {
-	if text := fmt.Sprintf(format, args...); !slices.Contains(s.missing, text) {
+	if text := document.Printable(fmt.Sprintf(format, args...)); !slices.Contains(s.missing, text) {
 		s.missing = append(s.missing, text)
 	}
 }
