@@ -81,9 +81,10 @@ type Options struct {
 	Log  *slog.Logger
 	// Compiler renders the commits. The zero value keeps results in memory.
 	Compiler render.Compiler
-	// Charts render Helm charts of new commits, and may put off one that takes long. Nil: those of
-	// the compiler, which are waited for.
-	Charts render.Charts
+	// Charts render Helm charts of new commits, and Checkers judge texts of them. They may put off
+	// work that takes long. Nil: those of the compiler, which are waited for.
+	Charts   render.Charts
+	Checkers render.Checkers
 	// Now is the clock on the wall, which may be set, and Steady one that goes on evenly from
 	// any moment. Nil: the real ones; without Steady, a Now that is given is never set.
 	Now    func() time.Time
@@ -143,10 +144,14 @@ func Open(options Options) (*Daemon, error) {
 	d.gates = gate.New(d.Endpoints, d.EndpointTransport, d.wake)
 	d.branch = &branch{source: d.Source, poll: d.Poll, wake: d.wake}
 	d.Patience = cmp.Or(d.Patience, executor.DefaultPatience)
-	d.monorepo = monorepo{history: history{d.Source, d.Path}, compiler: &d.Compiler, charts: d.Compiler.Charts, allowEmpty: d.AllowEmpty,
+	d.monorepo = monorepo{history: history{d.Source, d.Path}, compiler: &d.Compiler, charts: d.Compiler.Charts,
+		checkers: d.Compiler.Checkers, allowEmpty: d.AllowEmpty,
 		wanted: &rollout.Wanted{Held: "no commit yet"}, commits: map[config.Commit]*render.Commit{}}
 	if d.Charts != nil {
 		d.Compiler.Charts = d.Charts
+	}
+	if d.Checkers != nil {
+		d.Compiler.Checkers = d.Checkers
 	}
 	var err error
 	if d.state, err = LoadState(options.Store); err != nil {

@@ -13,7 +13,7 @@ import (
 
 // Joining are the clusters in which units that a change places there would wait, sorted: those that
 // the daemon's configuration does not say how to reach or, where known is nil and nobody knows that, those
-// that are new.
+// that are new. A unit with a problem in base may have been placed in all clusters that base has.
 func Joining(base, head *render.Snapshot, known []string) (all []diff.Joining) {
 	if head.Held || base.Held {
 		return nil
@@ -28,11 +28,10 @@ func Joining(base, head *render.Snapshot, known []string) (all []diff.Joining) {
 	}
 	units := map[string]int{}
 	for path := range base.Units.Differing(head.Units) {
-		unit := base.Units.Get(path)
-		if unit != nil && len(unit.Problems) > 0 {
-			continue
+		before := clustersOf(base.Units.Get(path))
+		if unit := base.Units.Get(path); unit != nil && len(unit.Problems) > 0 {
+			before = existing
 		}
-		before := clustersOf(unit)
 		for name := range clustersOf(head.Units.Get(path)) {
 			if waits[name] && !before[name] {
 				units[name]++

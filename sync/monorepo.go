@@ -21,7 +21,8 @@ import (
 type monorepo struct {
 	history
 	compiler *render.Compiler
-	charts   render.Charts // of earlier commits
+	charts   render.Charts   // of earlier commits
+	checkers render.Checkers // of earlier commits
 	// accepted is the last commit that did not hold the fleet, also of an earlier process; empty:
 	// there was none.
 	accepted config.Commit
@@ -163,7 +164,7 @@ func (m *monorepo) commit(hash config.Commit) (*render.Commit, error) {
 	if err != nil {
 		return nil, err
 	}
-	commit, err := render.NewCommit(tree, m.compiler.Cache, m.compiler.Version, m.compiler.Checkers, m.charts)
+	commit, err := render.NewCommit(tree, m.compiler.Cache, m.compiler.Version, m.checkers, m.charts)
 	if err != nil {
 		return nil, err
 	}

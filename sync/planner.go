@@ -34,7 +34,7 @@ type Planner struct {
 	// Cache has what the daemon rendered, and Version is that of the compiler.
 	Cache   *cache.Cache
 	Version string
-	// Checkers run programs as the daemon does.
+	// Checkers run programs as the daemon does, and are waited for.
 	Checkers render.Checkers
 	// Charts render Helm charts as the daemon has them rendered.
 	Charts render.Charts
@@ -44,7 +44,7 @@ type Planner struct {
 // Planner makes forecasts for what the daemon follows. resolve finds commits.
 func (d *Daemon) Planner(resolve func(rev string) (config.Commit, error)) *Planner {
 	return &Planner{Resolve: resolve, Commits: d.Source, Authors: d.Authors, Operators: d.Operators, Path: d.Path, Guard: d.guarded.limits, AllowEmpty: d.AllowEmpty,
-		Cache: d.Compiler.Cache, Version: d.Compiler.Version, Checkers: d.Compiler.Checkers, Charts: d.monorepo.charts, Now: d.Now}
+		Cache: d.Compiler.Cache, Version: d.Compiler.Version, Checkers: d.monorepo.checkers, Charts: d.monorepo.charts, Now: d.Now}
 }
 
 // ErrNoCommit means that there is no commit to make a forecast of.

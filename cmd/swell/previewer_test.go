@@ -76,7 +76,7 @@ func TestPreviewerKnowsTheFleet(t *testing.T) {
 		t.Errorf("alone: bad %t, about %s:\n%s", a.Bad, a.Units, a.Comment)
 	}
 	a = ask(preview.Base{Commit: loose, Monorepo: "small", Since: good}, rollout.Now{Clusters: []string{"dev-1"}})
-	const unreached = "cluster dev-2: the daemon's configuration does not say how to reach it, and the change places 2 units there"
+	const unreached = "cluster dev-2: the daemon's configuration does not say how to reach it, and the change places 1 unit there"
 	if !a.Bad || !strings.Contains(a.Comment, mended) || !strings.Contains(a.Comment, unreached) || len(a.Units) != 2 {
 		t.Errorf("with how the fleet is: bad %t, about %s:\n%s", a.Bad, a.Units, a.Comment)
 	}

@@ -162,15 +162,15 @@ func (p *process) open(ctx context.Context, is configuration) (*openDaemon, erro
 	repo := is.Repository
 	runner := &checker.Runner{Programs: is.Checkers, Sandbox: is.Sandbox, Cache: kept}
 	charts := &helm.Renderer{Sandbox: is.Sandbox}
-	var ofCommits render.Charts = charts
-	judges := runner.Until(ctx)
+	var newCharts render.Charts
+	var newCheckers render.Checkers
 	if p.follows {
-		ofCommits, judges = &helm.Impatient{Renderer: charts, Patience: patience}, runner.Within(ctx, patience)
+		newCharts, newCheckers = &helm.Impatient{Renderer: charts, Patience: patience}, runner.Within(ctx, patience)
 	}
 	var beyond *outside
 	d.Daemon, err = sync.Open(sync.Options{Source: src, Path: repo.Path, Store: p.state, Clusters: is.Clusters,
 		KubeconfigDir: is.KubeconfigDir, Allow: is.Allow, Drift: is.Drift, Operators: is.API.Operators, Authors: src.Authors, Lease: is.Lease, Endpoints: is.Endpoints, Keys: &sops.Keys{Secrets: is.Secrets}, Guard: &is.Guard, AllowEmpty: p.empty, Poll: repo.Poll, Log: p.log,
-		Compiler: render.Compiler{Cache: kept, Version: buildID(), Checkers: judges, Charts: charts}, Charts: ofCommits, Observe: func(r sync.Record, state *rollout.State) {
+		Compiler: render.Compiler{Cache: kept, Version: buildID(), Checkers: runner.Until(ctx), Charts: charts}, Charts: newCharts, Checkers: newCheckers, Observe: func(r sync.Record, state *rollout.State) {
 			p.pulse.beat(r, state)
 			beyond.observe(r, state, d.Live)
 		}, Conditions: func() map[string]string {

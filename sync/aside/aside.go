@@ -11,6 +11,9 @@ import (
 	"time"
 )
 
+// lateFor is for how long a group is done aside after work of it was late.
+const lateFor = 10 * time.Minute
+
 // maxAsked is how many results are kept that nobody has taken, with those that are to be made aside.
 const maxAsked = 1000
 
@@ -24,7 +27,7 @@ type Work[K comparable, V any] struct {
 
 	mu    sync.Mutex
 	asked map[K]*result[V]
-	late  map[string]bool // groups with work that took longer than callers wait
+	late  map[string]time.Time // groups with work that took longer than callers wait: when it was so last
 }
 
 // result is there when done is closed. Nothing of it changes afterwards.
@@ -74,11 +77,11 @@ func (w *Work[K, V]) begin(key K, group string, patience time.Duration, do func(
 	w.once.Do(func() {
 		processors := runtime.GOMAXPROCS(0)
 		w.turns, w.left, w.aside = make(chan struct{}, processors), make(chan struct{}, processors), make(chan struct{}, 1)
-		w.asked, w.late = map[K]*result[V]{}, map[string]bool{}
+		w.asked, w.late = map[K]*result[V]{}, map[string]time.Time{}
 	})
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	late = patience > 0 && w.late[group]
+	late = patience > 0 && w.isLate(group)
 	if r = w.asked[key]; r != nil && !(r.isDone() && !r.until.IsZero() && time.Now().After(r.until)) {
 		return r, late
 	}
@@ -95,11 +98,27 @@ func (w *Work[K, V]) begin(key K, group string, patience time.Duration, do func(
 	r = &result[V]{done: make(chan struct{})}
 	w.asked[key] = r
 	if late {
-		go w.doAside(r, do)
+		go w.doAside(r, group, patience, do)
 	} else {
 		go w.doInTurn(r, group, patience, do)
 	}
 	return r, late
+}
+
+func (w *Work[K, V]) setLate(group string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.late[group] = time.Now()
+}
+
+// isLate says whether a group is done aside. The lock is held.
+func (w *Work[K, V]) isLate(group string) bool {
+	since, late := w.late[group]
+	if late && time.Since(since) > lateFor {
+		delete(w.late, group)
+		return false
+	}
+	return late
 }
 
 // taken forgets a result that somebody has, but for one that is kept.
@@ -120,9 +139,7 @@ func (w *Work[K, V]) doInTurn(r *result[V], group string, patience time.Duration
 	defer leave()
 	if patience > 0 {
 		timer := time.AfterFunc(patience, func() {
-			w.mu.Lock()
-			w.late[group] = true
-			w.mu.Unlock()
+			w.setLate(group)
 			select {
 			case w.left <- struct{}{}:
 				leave()
@@ -136,11 +153,14 @@ func (w *Work[K, V]) doInTurn(r *result[V], group string, patience time.Duration
 	r.finish(do)
 }
 
-// doAside does what nobody waits for, one at a time.
-func (w *Work[K, V]) doAside(r *result[V], do func() (V, time.Duration)) {
+// doAside does what nobody waits for, one at a time. Its group stays there while its work takes long.
+func (w *Work[K, V]) doAside(r *result[V], group string, patience time.Duration, do func() (V, time.Duration)) {
 	w.aside <- struct{}{}
 	defer func() { <-w.aside }()
-	r.finish(do)
+	begun := time.Now()
+	if r.finish(do); time.Since(begun) > patience {
+		w.setLate(group)
+	}
 }
 
 func (r *result[V]) finish(do func() (V, time.Duration)) {
