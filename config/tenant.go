@@ -139,12 +139,17 @@ func (t *Tenant) Host(name string) bool {
 // Allows says whether an allowance of the document is given.
 func (t *Tenant) Allows(allowance string) bool { return slices.Contains(t.Allow, allowance) }
 
+// ClusterRoleBindingKind is the [KindName] of what gives rights in all namespaces: whatever a tenant's
+// ClusterRoles hold, such as reading Secrets, it has everywhere then. So a Tenant names it in full.
+const ClusterRoleBindingKind = "ClusterRoleBinding.rbac.authorization.k8s.io"
+
 // ClusterKind says whether the tenant may have an object outside of namespaces, by
 // its [KindName] and its name.
 func (t *Tenant) ClusterKind(kind, name string) bool {
+	inFull := kind == ClusterRoleBindingKind && !t.Allows("wideRights")
 	return slices.ContainsFunc(t.ClusterKinds, func(pattern string) bool {
 		ofKind, ofName, named := strings.Cut(pattern, "/")
-		return like(ofKind, kind) && (!named || like(ofName, name))
+		return (ofKind == kind || !inFull && like(ofKind, kind)) && (!named || like(ofName, name))
 	})
 }
 

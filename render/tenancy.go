@@ -173,6 +173,15 @@ func (j judge) checkOwners(files []string, tenant *config.Tenant) (problems docu
 	return problems
 }
 
+// inFull says that a list of kinds takes the kind only by its whole name; empty where it takes it by a
+// pattern, too.
+func inFull(kind string) string {
+	if kind != config.ClusterRoleBindingKind {
+		return ""
+	}
+	return ", and have to name this kind in full: whatever is bound by it holds in all namespaces"
+}
+
 // tenancy holds the object against what its unit's tenant may bring.
 func (d *draft) tenancy(id object.ID, namespaced bool) {
 	isWhole := len(d.problems) == 0 // else nobody knows what its pods are
@@ -183,7 +192,8 @@ func (d *draft) tenancy(id object.ID, namespaced bool) {
 		kind := config.KindName(id.Group, id.Kind)
 		switch {
 		case !namespaced && !r.ClusterKind(kind, id.Name):
-			refuse([]any{"kind"}, "tenant %s may not have a %s of this name, which lives in no namespace: its clusterKinds are %s", r.Name, kind, orNone(r.ClusterKinds))
+			const text = "tenant %s may not have a %s of this name, which lives in no namespace: its clusterKinds are %s%s"
+			refuse([]any{"kind"}, text, r.Name, kind, orNone(r.ClusterKinds), inFull(kind))
 		case namespaced && !r.Kinds.Admit(kind):
 			refuse([]any{"kind"}, "tenant %s may not have a %s: its kinds are %s", r.Name, kind, r.Kinds)
 		}

@@ -26,7 +26,7 @@ func (f files) withRules() {
 	var text strings.Builder
 	for _, team := range teams {
 		fmt.Fprintf(&text, "apiVersion: swell.sh/v1\nkind: Tenant\nmetadata: {name: %[1]s}\nspec:\n  folders: [services/%[1]s]\n"+
-			"  clusterKinds: [\"*\"]\n  podSecurity: privileged\n  allow: [controlPlaneNodes, systemPriority]\n---\n", team)
+			"  clusterKinds: [\"*\", ClusterRoleBinding.rbac.authorization.k8s.io]\n  podSecurity: privileged\n  allow: [controlPlaneNodes, systemPriority]\n---\n", team)
 	}
 	f["fleet/tenants.yaml"] = strings.TrimSuffix(text.String(), "---\n")
 	f["fleet/careful.yaml"] = "apiVersion: swell.sh/v1\nkind: Rollout\nmetadata: {name: careful}\nspec:\n  waves:\n" +

@@ -75,7 +75,7 @@ func (w *world) tenantDocuments(names ...string) {
 	w.Helper()
 	var b strings.Builder
 	for _, name := range names {
-		fmt.Fprintf(&b, "apiVersion: swell.sh/v1\nkind: Tenant\nmetadata: {name: %s}\nspec: {serviceAccount: {namespace: default, name: %s}, clusterKinds: [\"*\"], podSecurity: privileged, clusterRoles: [cluster-admin], roles: [reader]}\n---\n", name, name)
+		fmt.Fprintf(&b, "apiVersion: swell.sh/v1\nkind: Tenant\nmetadata: {name: %s}\nspec: {serviceAccount: {namespace: default, name: %s}, clusterKinds: [\"*\", ClusterRoleBinding.rbac.authorization.k8s.io], podSecurity: privileged, clusterRoles: [cluster-admin], roles: [reader]}\n---\n", name, name)
 	}
 	w.write("fleet/tenants.yaml", b.String())
 }

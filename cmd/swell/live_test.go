@@ -67,7 +67,7 @@ func TestLive(t *testing.T) {
 	// A tenant with an account sees what the account may see.
 	var tenants strings.Builder
 	for _, name := range []string{"pay", "platform", "search", "shop", "travel"} {
-		fmt.Fprintf(&tenants, "apiVersion: swell.sh/v1\nkind: Tenant\nmetadata: {name: %s}\nspec: {serviceAccount: {namespace: default, name: %s}, clusterKinds: [\"*\"], podSecurity: privileged, clusterRoles: [cluster-admin]}\n---\n", name, name)
+		fmt.Fprintf(&tenants, "apiVersion: swell.sh/v1\nkind: Tenant\nmetadata: {name: %s}\nspec: {serviceAccount: {namespace: default, name: %s}, clusterKinds: [\"*\", ClusterRoleBinding.rbac.authorization.k8s.io], podSecurity: privileged, clusterRoles: [cluster-admin]}\n---\n", name, name)
 	}
 	if err := os.WriteFile(filepath.Join(s.repo.Work, "fleet/tenants.yaml"), []byte(tenants.String()), 0o644); err != nil {
 		t.Fatal(err)
