@@ -33,6 +33,7 @@ func (oneOpen) Get(context.Context, int) (forge.Pull, error) {
 // TestPreviewsAreTold: a preview is asked for with the commit that the newest one goes to, also after
 // passes without a new one, and with how the fleet is.
 func TestPreviewsAreTold(t *testing.T) {
+	t.Parallel() // it waits a minute, as a previewer does
 	asked, log := make(chan preview.Ask, 10), slog.New(slog.DiscardHandler)
 	render := func(_ context.Context, ask preview.Ask) (preview.Answer, error) {
 		if ask.Ref != "" {
