@@ -7,6 +7,7 @@ import (
 	"context"
 	"log/slog"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/swell-sh/swell/config"
@@ -32,8 +33,9 @@ func (oneOpen) Get(context.Context, int) (forge.Pull, error) {
 
 // TestPreviewsAreTold: a preview is asked for with the commit that the newest one goes to, also after
 // passes without a new one, and with how the fleet is.
-func TestPreviewsAreTold(t *testing.T) {
-	t.Parallel() // it waits a minute, as a previewer does
+func TestPreviewsAreTold(t *testing.T) { synctest.Test(t, testPreviewsAreTold) }
+
+func testPreviewsAreTold(t *testing.T) {
 	asked, log := make(chan preview.Ask, 10), slog.New(slog.DiscardHandler)
 	render := func(_ context.Context, ask preview.Ask) (preview.Answer, error) {
 		if ask.Ref != "" {
