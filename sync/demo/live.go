@@ -30,7 +30,7 @@ type Live struct {
 	host   string
 }
 
-// Connect makes a connection to one of the clusters, with the rights of its administrator.
+// Connect makes a connection to one of the clusters, with the rights that their kubeconfig gives there.
 func Connect(clusters *devcluster.Clusters, name string) (*Live, error) {
 	cfg, err := clusters.Config(name)
 	if err != nil {

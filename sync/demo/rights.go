@@ -20,6 +20,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/devcluster"
 	"github.com/swell-sh/swell/sync/rbac"
 )
 
@@ -106,17 +107,17 @@ func (l *Live) token(ctx context.Context) (string, error) {
 func (s *story) claimRights(ctx context.Context, access map[string]config.ClusterAccess) error {
 	users, mayMore := map[string]bool{}, false
 	for _, to := range access {
-		client, err := clientOf(to)
+		daemon, err := Connect(devcluster.Running(to.Kubeconfig), to.Context)
 		if err != nil {
 			return err
 		}
-		who, err := ask(ctx, client, "authentication.k8s.io/v1", "SelfSubjectReview", nil)
+		who, err := ask(ctx, daemon.Client, "authentication.k8s.io/v1", "SelfSubjectReview", nil)
 		if err != nil {
 			return err
 		}
 		name, _, _ := unstructured.NestedString(who, "status", "userInfo", "username")
 		users[name] = true
-		may, err := ask(ctx, client, "authorization.k8s.io/v1", "SelfSubjectAccessReview",
+		may, err := ask(ctx, daemon.Client, "authorization.k8s.io/v1", "SelfSubjectAccessReview",
 			map[string]any{"resourceAttributes": map[string]any{"verb": "create", "resource": "secrets"}})
 		if err != nil {
 			return err
@@ -127,16 +128,6 @@ func (s *story) claimRights(ctx context.Context, access map[string]config.Cluste
 	user := "system:serviceaccount:" + account.Namespace + ":" + account.Name
 	isAccount := len(users) == 1 && users[user]
 	return s.claim(isAccount && !mayMore, "the daemon is %s, with the rights that swell rbac prints and no others", user)
-}
-
-func clientOf(to config.ClusterAccess) (dynamic.Interface, error) {
-	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: to.Kubeconfig}
-	overrides := &clientcmd.ConfigOverrides{CurrentContext: to.Context}
-	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
-	if err != nil {
-		return nil, err
-	}
-	return dynamic.NewForConfig(cfg)
 }
 
 // ask sends a review, and returns the answer.
