@@ -149,15 +149,18 @@ func (f *forecast) run(goOn func() bool) {
 	silent := map[object.UnitTarget]bool{}
 	f.leaving = map[config.UnitPath][]config.Place{}
 	for _, path := range f.state.Paths(w) {
-		if f.tellsOf(path) && f.state.Comes(path, w) {
-			f.comes = append(f.comes, path)
+		if !f.tellsOf(path) || !f.state.Comes(path, w) {
+			continue
 		}
-		if u := f.state.Units[path]; u != nil {
-			for name, t := range u.Targets {
-				silent[object.UnitTarget{Unit: path, Target: name}] = t.Trouble == rollout.TroubleUnreachable
-				if w.FateOf(u, name) == rollout.Cleaned {
-					f.leaving[path] = append(f.leaving[path], u.Place(name))
-				}
+		f.comes = append(f.comes, path)
+		u := f.state.Units[path]
+		if u == nil {
+			continue
+		}
+		for name, t := range u.Targets {
+			silent[object.UnitTarget{Unit: path, Target: name}] = t.Trouble == rollout.TroubleUnreachable
+			if w.FateOf(u, name) == rollout.Cleaned {
+				f.leaving[path] = append(f.leaving[path], u.Place(name))
 			}
 		}
 	}

@@ -97,10 +97,16 @@ func (p *preview) tellNow(report *diff.Report, found map[config.UnitPath]diff.No
 			found[u.Unit] = line
 		}
 	}
-	named := slices.DeleteFunc(report.Units(), func(path config.UnitPath) bool { return slices.Contains(report.Unknown, path) })
+	named := map[config.UnitPath]bool{}
+	for _, path := range report.Units() {
+		named[path] = true
+	}
+	for _, path := range report.Unknown {
+		delete(named, path)
+	}
 	for _, path := range slices.Sorted(maps.Keys(found)) {
 		line, released := found[path], forecasts[path] != nil && forecasts[path].Goes == Starts
-		if !slices.Contains(named, path) && !(released && line.Status == string(status.Blocked)) {
+		if !named[path] && !(released && line.Status == string(status.Blocked)) {
 			continue
 		}
 		line.Text = sentences(line.Text, p.then(path, forecasts[path], f.At))

@@ -474,9 +474,7 @@ func (t *told) ended(p *Progress, newest config.Commit) (ends []Wave) {
 		}
 		ends = append(ends, end)
 	}
-	slices.SortFunc(ends, func(x, y Wave) int {
-		return cmp.Or(cmp.Compare(t.Statuses[x.Name].Order, t.Statuses[y.Name].Order), strings.Compare(x.Name, y.Name))
-	})
+	slices.SortFunc(ends, func(x, y Wave) int { return t.byOrder(x.Name, y.Name) })
 	return ends
 }
 
@@ -606,17 +604,19 @@ func (a *Announcer) course(ctx context.Context, p *Progress, t *told) error {
 	return errors.Join(refused...)
 }
 
+// byOrder compares two waves by the way of the commit through them.
+func (t *told) byOrder(x, y string) int {
+	return cmp.Or(cmp.Compare(t.Statuses[x].Order, t.Statuses[y].Order), strings.Compare(x, y))
+}
+
 // maxEdits is how often the course of a release is written under a preview while it is under way.
 const maxEdits = 20
 
 // courseText says how far the waves are, a line each: when it stays the same is up to waves, not to
 // units and soaks.
 func (t *told) courseText(commit config.Commit) string {
-	names := slices.SortedFunc(maps.Keys(t.Statuses), func(x, y string) int {
-		return cmp.Or(cmp.Compare(t.Statuses[x].Order, t.Statuses[y].Order), strings.Compare(x, y))
-	})
 	var lines []string
-	for _, name := range names {
+	for _, name := range slices.SortedFunc(maps.Keys(t.Statuses), t.byOrder) {
 		status := t.Statuses[name]
 		text := status.Text
 		if status.State == forge.Pending && text != turnText && text != approvalText && text != removesText {
