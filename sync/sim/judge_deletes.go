@@ -75,7 +75,7 @@ func (j *judge) wrong(c *call, commit *commit, e *store.Entry, k key, uid string
 	if u := commit.unit(string(e.Unit)); u != nil && !j.goodIn(commit, u) {
 		return "nothing is deleted in doubt", u.path + " has a problem"
 	}
-	if why := j.tooEarly(commit, place{string(e.Unit), string(e.Target)}, k); why != "" && !j.isRetired(string(e.Target)) {
+	if why := j.tooEarly(c.process, commit, place{string(e.Unit), string(e.Target)}, k); why != "" && !j.isRetired(string(e.Target)) {
 		return "deletions come last", why
 	}
 	for _, u := range commit.units {

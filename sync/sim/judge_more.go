@@ -140,18 +140,31 @@ func (j *judge) isBlind(p *process) bool {
 	return was && j.elapsed-since < jobTime
 }
 
-// tooEarly: what the new bundle replaces is deleted when all of that is there and healthy.
-func (j *judge) tooEarly(commit *commit, at place, k key) string {
-	u, h := commit.unit(at.unit), j.places[at]
-	if u == nil || h == nil {
+// tooEarly: what the new bundle replaces is deleted when all of that is there and healthy. A unit
+// that was renamed may be put back to a bundle that it had under its old name.
+func (j *judge) tooEarly(p *process, commit *commit, at place, k key) string {
+	if commit.unit(at.unit) == nil || j.places[at] == nil {
 		return ""
+	}
+	before := place{renamedFrom(at.unit), at.target}
+	if j.wasWholeWithout(at, k) || j.goesBack(p, at.unit) && j.wasWholeWithout(before, k) {
+		return ""
+	}
+	return fmt.Sprintf("no bundle of %s without it is healthy on %s", at.unit, at.target)
+}
+
+// wasWholeWithout says whether a bundle without an object is there, or was a moment ago.
+func (j *judge) wasWholeWithout(at place, k key) bool {
+	h := j.places[at]
+	if h == nil {
+		return false
 	}
 	for _, s := range h.bundles {
 		if _, has := s.objects[k]; !has && (s.whole || s.ended > 0 && j.elapsed-s.ended < jobTime) {
-			return ""
+			return true
 		}
 	}
-	return fmt.Sprintf("no bundle of %s without it is healthy on %s", at.unit, at.target)
+	return false
 }
 
 // leaseTime is how long a Lease lasts.
