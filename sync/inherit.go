@@ -82,7 +82,8 @@ func (p *pass) inheritOne(o *order.Order, cluster string) error {
 		o.Scope.Target = config.TargetName(cluster)
 	}
 	isThere := func(other order.Order) bool { // its end may have moved with the clock since
-		isSame := other.Verb == o.Verb && other.Scope == o.Scope && other.By == o.By && other.Reason == o.Reason
+		isIn := other.Scope == o.Scope || other.Scope == first.Scope // as it is here, or everywhere
+		isSame := other.Verb == o.Verb && isIn && other.By == o.By && other.Reason == o.Reason
 		return isSame && (o.At.IsZero() || other.At.Equal(o.At))
 	}
 	if !o.Verb.KeepsWrites() || o.Over(p.r.At) || slices.ContainsFunc(p.orders.standing, isThere) {

@@ -67,6 +67,34 @@ func TestWhatEndedDoesNotComeBackFromALease(t *testing.T) {
 	}
 }
 
+// TestWhatStandsIsNotTakenOverAgain: a Lease that could not be written for a while carries an order that the
+// state has, as it was given or as another daemon took it over. It is in force once.
+func TestWhatStandsIsNotTakenOverAgain(t *testing.T) {
+	t.Parallel()
+	everywhere := order.Order{At: time.Now(), By: "ann", Verb: order.Pause, Scope: order.Scope{Unit: "services/shop"}, Reason: "by hand"}
+	here, later := everywhere, everywhere
+	here.Scope.Target, later.At = "dev", everywhere.At.Add(time.Minute)
+	for _, standing := range []order.Order{everywhere, here} {
+		for _, carried := range []order.Order{everywhere, here} {
+			p := &pass{Daemon: manyUnits(t, 1), r: &Record{At: time.Now()}}
+			p.orders.standing = order.Standing{standing}
+			inherit := func(o order.Order) func() error { return func() error { return p.inheritOne(&o, "dev") } }
+			if err := p.store(t.Context(), []func() error{inherit(carried)}); err != nil {
+				t.Fatal(err)
+			}
+			if n := len(p.orders.standing); n != 1 {
+				t.Errorf("a pause of %s stands, the Lease carries one of %s: %d are in force, want 1", standing.Scope.Text(), carried.Scope.Text(), n)
+			}
+			if err := p.store(t.Context(), []func() error{inherit(later)}); err != nil {
+				t.Fatal(err)
+			}
+			if n := len(p.orders.standing); n != 2 {
+				t.Errorf("a pause of %s stands, the Lease carries a later one: %d are in force, want 2", standing.Scope.Text(), n)
+			}
+		}
+	}
+}
+
 // TestTheNewestEndsAreRemembered: of more orders that ended than are remembered, the last one does not
 // come back.
 func TestTheNewestEndsAreRemembered(t *testing.T) {

@@ -172,6 +172,14 @@ func (j *judge) inherits(t rollout.Transition) {
 		until, _, _ := strings.Cut(text, ",")
 		g.Until, _ = time.Parse(time.RFC3339, until)
 	}
+	for _, known := range j.given {
+		if known.taken && !known.inherited && known.stands() && strings.Contains(t.Text, known.tag) && g.Scope.Within(known.Scope) {
+			j.objectf("an order is in force once", "%s is taken over from a Lease, and %s stands", t.Text, known)
+		}
+	}
+	if slices.ContainsFunc(j.given, func(end *given) bool { return !end.taken && end.Verb.Ends() == g.Verb && g.Scope.Within(end.Scope) }) {
+		j.endOrder(g) // somebody has ended it, and the pass after this one does so
+	}
 	j.given = append(j.given, g)
 }
 
