@@ -83,13 +83,13 @@ func TestWhatStandsIsNotTakenOverAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			if n := len(p.orders.standing); n != 1 {
-				t.Errorf("a pause of %s stands, the Lease carries one of %s: %d are in force, want 1", standing.Scope.Text(), carried.Scope.Text(), n)
+				t.Errorf("%s is paused, and a Lease carries that for %s: %d are in force", standing.Scope.Text(), carried.Scope.Text(), n)
 			}
 			if err := p.store(t.Context(), []func() error{inherit(later)}); err != nil {
 				t.Fatal(err)
 			}
 			if n := len(p.orders.standing); n != 2 {
-				t.Errorf("a pause of %s stands, the Lease carries a later one: %d are in force, want 2", standing.Scope.Text(), n)
+				t.Errorf("a pause of %s stands, a later one is carried: %d are in force, want 2", standing.Scope.Text(), n)
 			}
 		}
 	}

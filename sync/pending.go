@@ -93,6 +93,7 @@ func (p *pass) add(extra, l approval.Loss) approval.Loss {
 		l.UnitTarget, l.Stays, l.Remains = extra.UnitTarget, after.stays(extra.Unit), extra.Remains
 		l.Made = after.made(extra.UnitTarget)
 	}
+	l.Later = false
 	l.Have, l.Gone = max(l.Have, extra.Have), l.Gone[:len(l.Gone):len(l.Gone)]
 	for _, o := range extra.Gone {
 		if !counted[o.ID] {

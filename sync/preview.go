@@ -122,7 +122,7 @@ func (p *preview) report(guard config.Guard) (*diff.Report, error) {
 	}
 	p.simulate()
 	return diff.Compare(p.base, p.snapshot, diff.Outlook{
-		Kept: p.kept, Forgotten: p.forgotten, Stays: p.staysAsIs, Had: p.had, Was: p.was, Gone: p.gone, Skips: p.skips, Withheld: p.withheld,
+		Kept: p.kept, Forgotten: p.forgotten, Stays: p.staysAsIs, Had: p.had, Was: p.was, Gone: p.gone, Along: p.along, Skips: p.skips, Withheld: p.withheld,
 	})
 }
 
@@ -144,6 +144,8 @@ type preview struct {
 	standing  order.Standing
 	clusters  []string // that the daemon can reach; nil: nobody knows
 	concerned affected
+	contents  contents // see [contentsBetween]; nil before somebody asks
+	unread    error    // why they cannot be told
 }
 
 // plainly is all that a commit wants of its units. known is the state of the fleet.

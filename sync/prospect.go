@@ -68,32 +68,40 @@ type prospect struct {
 // release has not begun; known are places that it looked at before.
 func (p *prospect) losses(known map[object.UnitTarget]approval.Loss) (map[object.UnitTarget]approval.Loss, error) {
 	losses, missing := map[object.UnitTarget]approval.Loss{}, map[object.UnitTarget]bool{}
+	later := map[config.UnitPath]bool{}
 	for path, unit := range p.state.Units {
 		if unit.Settled(p.wanted) {
 			continue
 		}
 		for name := range unit.Targets {
-			at := object.UnitTarget{Unit: path, Target: name}
+			unitTarget := object.UnitTarget{Unit: path, Target: name}
 			if !unit.Deletes(name, p.wanted) || p.rebuilding(name.Cluster()) {
 				continue
 			}
-			if (unit.Begun(p.wanted) || !p.stays(path)) && ownership.Blocking(p.snapshot, p.broken, path) != "" {
+			if _, known := later[path]; !known {
+				later[path] = ownership.Blocking(p.snapshot, p.broken, path) != ""
+			}
+			if later[path] && (unit.Begun(p.wanted) || !p.stays(path)) {
 				break // nothing is deleted; but a release is judged before it begins
 			}
-			if found, ok := known[at]; ok {
-				losses[at] = found
+			if found, ok := known[unitTarget]; ok {
+				losses[unitTarget] = found
 			} else {
-				missing[at] = true
+				missing[unitTarget] = true
 			}
 		}
 	}
 	if err := p.count(missing, losses); err != nil {
 		return nil, err
 	}
-	for at := range missing {
-		if err := p.complete(at, losses); err != nil {
+	for unitTarget := range missing {
+		if err := p.complete(unitTarget, losses); err != nil {
 			return nil, err
 		}
+	}
+	for unitTarget, l := range losses {
+		l.Later = later[unitTarget.Unit]
+		losses[unitTarget] = l
 	}
 	return losses, nil
 }

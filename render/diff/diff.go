@@ -68,6 +68,8 @@ type Outlook struct {
 	// Gone says what becomes of an object that head's bundle does not have, and why;
 	// no action where another bundle takes it over.
 	Gone func(object.UnitTarget, *object.Object) (Action, string)
+	// Along says what happens to the objects in a Namespace, or of a definition, that is deleted.
+	Along func(object.UnitTarget, *object.Object) string
 	// Skips says why a hook of head's bundle does not run.
 	Skips func(object.UnitTarget, *object.Object) string
 	// Withheld says why nothing of a unit is written to a target before deletions are
@@ -93,6 +95,9 @@ type Change struct {
 	IDs []object.ID `json:"-"`
 	// Reason for an action that is not what Git alone would make of it.
 	Reason string `json:"reason,omitempty"`
+	// Along says what happens to the objects in a Namespace, or of a definition, that is deleted: a
+	// sentence without a dot. It is empty for all others.
+	Along string `json:"along,omitempty"`
 	// Fields that change, sorted by path; empty unless configured, refused or replaced.
 	Fields []Field `json:"fields,omitempty"`
 	// Content is what the first target's object is created with, without its name and the marks of
@@ -300,6 +305,9 @@ func (o Outlook) oneAtATime() Outlook {
 	if ask := o.Gone; ask != nil {
 		o.Gone = func(at object.UnitTarget, is *object.Object) (Action, string) { defer locked()(); return ask(at, is) }
 	}
+	if ask := o.Along; ask != nil {
+		o.Along = func(target object.UnitTarget, container *object.Object) string { defer locked()(); return ask(target, container) }
+	}
 	if ask := o.Skips; ask != nil {
 		o.Skips = func(target object.UnitTarget, hook *object.Object) string { defer locked()(); return ask(target, hook) }
 	}
@@ -486,7 +494,7 @@ func (o *Outlook) unit(path config.UnitPath, was, is map[config.TargetName]*obje
 			}
 			id := c.id
 			id.Namespace = ""
-			key := fmt.Sprintf("%s %s %v %s %s", c.change.Action, id, c.id.Namespace == "", text, c.change.Reason)
+			key := fmt.Sprintf("%s %s %v %s %s %s", c.change.Action, id, c.id.Namespace == "", text, c.change.Reason, c.change.Along)
 			if g := groups[key]; g != nil && g.change.Targets[len(g.change.Targets)-1] == target {
 				key += " " + c.id.Namespace // the same name in two namespaces of one target
 			}
@@ -553,7 +561,11 @@ func (o *Outlook) gone(at object.UnitTarget, old *object.Object) Change {
 		return Change{Action: Deleted}
 	}
 	action, why := o.Gone(at, old)
-	return Change{Action: action, Reason: why}
+	c := Change{Action: action, Reason: why}
+	if (action == Deleted || action == Held) && old.ID.IsContainer() && o.Along != nil {
+		c.Along = o.Along(at, old)
+	}
+	return c
 }
 
 // skipped says that an object is a hook that does not run, and why.

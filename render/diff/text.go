@@ -87,6 +87,9 @@ func (r *Report) write(w io.Writer, most int) error {
 		if c.Reason != "" && !told[string(unit)+": "+c.Reason] && (i == 0 || !alike(&r.Changes[i-1], &r.Changes[i])) {
 			fmt.Fprintf(&b, "    %s\n", c.Reason)
 		}
+		if c.Along != "" {
+			fmt.Fprintf(&b, "    %s\n", c.Along)
+		}
 		if c.Action == Configured && len(c.Fields) == 0 && c.Reason == "" {
 			b.WriteString("    only the order of a list\n")
 		}
@@ -216,7 +219,7 @@ func writeMoved(b *strings.Builder, changes []Change, most int) {
 // alike tells whether the reason of the first is read as that of the second, in the next line,
 // too.
 func alike(a, b *Change) bool {
-	return a.Unit == b.Unit && a.Action == b.Action && a.Reason == b.Reason && len(a.Fields)+len(b.Fields) == 0
+	return a.Unit == b.Unit && a.Action == b.Action && a.Reason == b.Reason && a.Along == "" && len(a.Fields)+len(b.Fields) == 0
 }
 
 // visible is a path in a line: a folder may have a name with line breaks.

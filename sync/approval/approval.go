@@ -13,8 +13,8 @@
 //   - A unit does not delete many objects, or a large share of what it has, on one
 //     target. Of a unit that is removed the share is always all, so it does not count.
 //   - A commit does not delete many objects of the fleet, or a large share of it.
-//     What is approved, or held for a reason of its unit's own, is not counted: it
-//     stands in nobody else's way.
+//     What is approved, or held for a reason of its unit's own, or stays for now because
+//     a unit with a problem may want it, is not counted: it stands in nobody else's way.
 //   - Objects that take others or data along ([WeightOf]), Services that get another
 //     name, and objects that were found after the state was lost, are never deleted
 //     without approval.
@@ -72,6 +72,9 @@ type Loss struct {
 	Made map[Sort]int
 	// Done is how many objects the unit has lost there already by its release.
 	Done int
+	// Later says that none of it is deleted while another unit has a problem, since it may belong to
+	// that one. It counts for its own unit's release, and not among what the commit deletes.
+	Later bool
 	// Departed says that the cluster left the fleet: Gone is forgotten, and stays
 	// in the cluster. Nothing else of the loss counts.
 	Departed bool
@@ -173,6 +176,9 @@ func Judge(in Input) Verdict {
 			if before != "" {
 				v.Withheld[l.Unit] = before
 			}
+		}
+		if l.Later {
+			free[i] = nil
 		}
 		all += l.lost(free[i])
 	}

@@ -242,6 +242,26 @@ func TestWhatIsReplacedIsNotHeldForTheFleet(t *testing.T) {
 	}
 }
 
+// TestWhatStaysForNowIsNotCounted: what may belong to a unit with a problem is not deleted, so it holds
+// nothing of others. Its own unit's release is judged by it all the same.
+func TestWhatStaysForNowIsNotCounted(t *testing.T) {
+	gone, later := lossOf("gone", "a/1", configMaps(0, 6), ""), lossOf("later", "a/1", configMaps(0, 10), configMaps(0, 5))
+	gone.Stays = false
+	for isLater, held := range map[bool]int{false: 11, true: 0} {
+		later.Later = isLater
+		limits := config.DefaultGuard
+		limits.Unit = config.DeletionLimit{Objects: 1000, Percent: 100}
+		if v := Judge(Input{Limits: limits, Losses: []Loss{gone, later}, Fleet: 100}); len(v.Held) != held {
+			t.Errorf("later %t: %d are held, want %d", isLater, len(v.Held), held)
+		}
+	}
+	workload := lossOf("later", "a/1", "Deployment/ns/a Service/ns/a", "Service/ns/a")
+	workload.Later = true
+	if v := Judge(Input{Limits: config.DefaultGuard, Losses: []Loss{workload}, Fleet: 100}); v.Withheld["later"] == "" {
+		t.Errorf("a release that ends its last workload later begins")
+	}
+}
+
 // TestTalliesAreOfOneCommit: what was deleted since one commit does not count for the next one.
 func TestTalliesAreOfOneCommit(t *testing.T) {
 	unitTarget := object.UnitTarget{Unit: "shop", Target: "a/1"}
