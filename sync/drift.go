@@ -223,6 +223,9 @@ func (p *pass) recordSweep(l *sweep) (corrected []store.Entry) {
 		delete(p.sweeps.failures, l.cluster)
 		p.sweeps.timetable.Swept(l.cluster, p.r.At)
 		p.r.Swept = append(p.r.Swept, l.cluster)
+		if l.found.Unanswered && (p.Drift.Watch || p.Drift.Schedule != nil) { // of kinds that nobody may watch now
+			p.sweeps.timetable.AskAfter(l.cluster, p.r.At.Add(watchPause))
+		}
 	}
 	for _, of := range l.gone {
 		p.sweeps.ledger.Clear(of)
