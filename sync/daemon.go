@@ -135,7 +135,7 @@ func Open(options Options) (*Daemon, error) {
 	if options.Keys == nil {
 		options.Keys = &sops.Keys{}
 	}
-	d := &Daemon{Options: options, arrived: make(chan struct{}, 1), handing: newHanding(), guarded: guarded{limits: config.DefaultGuard}, told: told{warned: map[string]string{}}, sweeps: newSweeps()}
+	d := &Daemon{Options: options, arrived: make(chan struct{}, 1), handing: newHanding(), orders: orders{given: make(chan struct{}, 1)}, guarded: guarded{limits: config.DefaultGuard}, told: told{warned: map[string]string{}}, sweeps: newSweeps()}
 	d.informer = informer.New(d.wake)
 	if options.Guard != nil {
 		d.guarded.limits = *options.Guard

@@ -60,11 +60,13 @@ func (d *Daemon) spareMasked(j *executor.Job) {
 
 // stopMasked ends the jobs under way at masked places, and the Leases of masked clusters.
 func (p *pass) stopMasked() {
-	p.executor.Cancel(func(j *executor.Job) bool {
-		writes := j.Kind != rollout.Check || len(j.Prunable)+len(j.Kept) > 0 || j.Work.Frees
-		return writes && p.masked(j.Place()) != ""
-	})
+	p.executor.Cancel(func(j *executor.Job) bool { return mayWrite(j) && p.masked(j.Place()) != "" })
 	p.fleet.SuspendLeases(p.isMasked)
+}
+
+// mayWrite says whether the job may change something in its cluster.
+func mayWrite(j *executor.Job) bool {
+	return j.Kind != rollout.Check || len(j.Prunable)+len(j.Kept) > 0 || j.Work.Frees
 }
 
 // reportsOnly says whether drift of an entry may not be corrected.

@@ -25,6 +25,7 @@ func (d *Daemon) Once(ctx context.Context) Record {
 	if r.Err != nil {
 		return r
 	}
+	defer d.brake()()
 	p := &pass{Daemon: d, r: &r, in: d.observe(ctx, &r)}
 	steps := p.all()
 	if ctx.Err() != nil {

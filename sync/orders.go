@@ -21,13 +21,14 @@ import (
 	"github.com/swell-sh/swell/sync/store"
 )
 
-// orders are what operators said. It is used by the pass only, but for hurried.
+// orders are what operators said. It is used by the pass only, but for what others set and tell.
 type orders struct {
 	moved    []order.Order  // whose ends moved with the clock, and are to be stored
 	read     int64          // [store.Store.Changes] when they were read
 	standing order.Standing // in force
 	hurried  atomic.Bool    // see [Daemon.Hurry]; anybody sets it
 	pushed   atomic.Bool    // see [Daemon.Pushed]; anybody sets it
+	given    chan struct{}  // told of each order; anybody tells it
 
 	asks            []order.Ask   // that the store knows
 	brought, stored store.Brought // of the last commit that was taken, and as the store knows it
@@ -350,7 +351,13 @@ func (d *Daemon) Pushed() {
 }
 
 // Wake begins a pass, for an order that was stored. It is safe for concurrent use.
-func (d *Daemon) Wake() { d.wake() }
+func (d *Daemon) Wake() {
+	select {
+	case d.orders.given <- struct{}{}:
+	default: // it looks at all that were given
+	}
+	d.wake()
+}
 
 func (d *Daemon) hurry() {
 	d.branch.again()

@@ -57,6 +57,7 @@ type Executor struct {
 	loads   map[string]load          // by cluster: of jobs
 	ending  map[*Job][]store.Entry   // what jobs are about to delete or to orphan
 	cancels map[*Job]context.CancelFunc
+	waiting map[*Job]bool // for a slot: nothing of them was done yet
 }
 
 // load is how many jobs and objects there are.
@@ -90,7 +91,7 @@ func (x *Executor) loadLocked(j *Job, n int) {
 // New returns an executor. It sends on wake when a job has ended, to start a pass.
 func New(wake chan struct{}) *Executor {
 	return &Executor{ended: make(chan struct{}, 1), wake: wake, jobs: map[object.UnitTarget]*Job{}, locks: map[lockKey]*Job{},
-		slots: map[string]chan struct{}{}, loads: map[string]load{}, ending: map[*Job][]store.Entry{}, cancels: map[*Job]context.CancelFunc{}}
+		slots: map[string]chan struct{}{}, loads: map[string]load{}, ending: map[*Job][]store.Entry{}, cancels: map[*Job]context.CancelFunc{}, waiting: map[*Job]bool{}}
 }
 
 // Idle says whether an action can be begun: nothing is done for its unit on its
@@ -162,9 +163,10 @@ func (x *Executor) Start(ctx context.Context, cluster string, jobs []*Job, do fu
 	begun := make([]func(), len(jobs))
 	for i, j := range jobs {
 		own, cancel := context.WithCancel(ctx)
-		x.cancels[j] = cancel // also while it waits for its turn
+		x.cancels[j], x.waiting[j] = cancel, true // also while it waits for its turn
 		begun[i] = func() {
 			defer cancel()
+			x.begin(j)
 			if own.Err() == nil {
 				do(own, j)
 			}
@@ -181,6 +183,12 @@ func (x *Executor) Start(ctx context.Context, cluster string, jobs []*Job, do fu
 			})
 		}
 	})
+}
+
+func (x *Executor) begin(j *Job) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.waiting, j)
 }
 
 func (x *Executor) end(j *Job) {
@@ -311,6 +319,17 @@ func (x *Executor) Cancel(these func(j *Job) bool) {
 	for j, cancel := range x.cancels {
 		if these(j) {
 			cancel()
+		}
+	}
+}
+
+// CancelWaiting ends those of these jobs of which nothing was done yet.
+func (x *Executor) CancelWaiting(these func(j *Job) bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for j := range x.waiting {
+		if these(j) {
+			x.cancels[j]()
 		}
 	}
 }
