@@ -57,6 +57,17 @@ func (g *Gate) AtStart() bool {
 	return g.Approval != nil || g.After != nil || g.Window != nil || g.HTTP != nil && g.HTTP.Start
 }
 
+// Every is how often the gate is asked; zero for one that nobody asks.
+func (g *Gate) Every() time.Duration {
+	switch {
+	case g.Prometheus != nil:
+		return g.Prometheus.Every
+	case g.HTTP != nil:
+		return g.HTTP.Every
+	}
+	return 0
+}
+
 // Word is what the gate is called.
 func (g *Gate) Word() string {
 	switch {

@@ -82,10 +82,14 @@ func (u *Unit) inChange() (is inChange) {
 }
 
 // inChange says that the target was written and is not healthy since. One that waits for
-// something that others bring is not: it would keep them from it.
+// something that others bring is not: it would keep them from it. Nor is one that nothing is
+// written to before somebody commits something.
 func (t *Target) inChange() bool {
-	return t.underway() && t.Masked == "" && !t.TriedAt.IsZero() && t.Trouble != TroubleDeferred
+	return t.underway() && t.Masked == "" && !t.TriedAt.IsZero() && t.Trouble != TroubleDeferred && !t.isGone()
 }
+
+// isGone says that the bundle of the target cannot be made again.
+func (t *Target) isGone() bool { return t.Trouble == TroubleUnavailable && t.Gone }
 
 // failures are the units that failed, by the commit that they failed on, sorted; nil when
 // no budget bounds them.
@@ -110,7 +114,7 @@ func (p *pass) failures() map[config.Commit][]config.UnitPath {
 // soaks says that the wave under way was written, and not by a release that this one
 // supersedes. One with a target that waits for something that others bring does not end
 // without them, and takes no room from them; nor does one whose removal gets no further, be
-// it that the server refuses it or does not answer: nothing new runs there.
+// it that the server refuses it or does not answer, or whose bundle is gone: nothing new runs there.
 func (u *Unit) soaks() (soaks bool) {
 	if u.Rollout.Status != Progressing {
 		return false
@@ -119,7 +123,7 @@ func (u *Unit) soaks() (soaks bool) {
 		if !t.Touched || t.Wave != u.Rollout.Wave {
 			continue
 		}
-		if t.Trouble == TroubleDeferred || u.Rollout.Removing && t.Wanted == "" && t.debt() {
+		if t.Trouble == TroubleDeferred || t.isGone() || u.Rollout.Removing && t.Wanted == "" && t.debt() {
 			return false
 		}
 		soaks = soaks || !t.TriedAt.IsZero() || t.applied() && !t.AppliedAt.Before(u.Rollout.StartedAt)

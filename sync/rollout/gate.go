@@ -279,7 +279,7 @@ func (p *pass) ends(u *Unit, y *tally) (waits string, failed bool) {
 			p.asksAnew(u, n, y)
 			why = p.unanswered(u, r.Wave, n)
 			if ends := r.gate(r.Wave, n).Since.Add(gate.HTTP.Timeout); gate.HTTP.Timeout > 0 && why != "" {
-				if failed = !p.now.Before(ends); failed {
+				if failed = !p.now.Before(ends) && !p.unasked(u.Rollout.gate(r.Wave, n), gate.HTTP.Every); failed {
 					why = fmt.Sprintf("no yes within %s: %s", gate.HTTP.Timeout, why)
 				} else {
 					p.wakeAt(ends)
@@ -296,6 +296,30 @@ func (p *pass) ends(u *Unit, y *tally) (waits string, failed bool) {
 		}
 	}
 	return waits, false
+}
+
+// askedLate is how much later than it was due a gate may be asked, and its answer arrive, before the time
+// counts as one in which nobody asked.
+const askedLate = time.Minute
+
+// unasked says that nobody has asked a gate for a while, as after a restart: what it said then fails
+// nothing now.
+func (p *pass) unasked(g *GateState, every time.Duration) bool {
+	return !g.AskedAt.IsZero() && g.AskedAt.Add(every+askedLate).Before(p.now)
+}
+
+// missed takes the time in which nobody asked out of what counts against a release, now that there is an
+// answer.
+func (g *GateState) missed(every time.Duration, now time.Time) {
+	away := now.Sub(g.AskedAt) - every
+	if g.AskedAt.IsZero() || away <= askedLate {
+		return
+	}
+	for _, since := range []*time.Time{&g.Since, &g.NoSince} {
+		if !since.IsZero() {
+			*since = since.Add(away)
+		}
+	}
 }
 
 // asksAnew forgets what a URL said, and since when it was asked, before the soak began again.
@@ -371,6 +395,7 @@ func (s *State) Answer(a Answer, now time.Time) {
 		return
 	}
 	g := u.Rollout.gate(a.Wave, a.Gate)
+	g.missed(a.Of.Every(), now)
 	g.AskedAt, g.Reason = instant(now), a.Reason
 	switch {
 	case a.Kind == Yes:

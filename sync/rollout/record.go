@@ -381,6 +381,7 @@ func (r *recording) failed() {
 		return
 	}
 	t.Attempts++
+	t.Gone = r.Result == Gone && t.Attempts >= goneAttempts
 	t.RetryAt = r.now.Add(backoff(r.Unit, r.Target, t.Attempts))
 	t.Reason = r.Reason
 	if !r.wanted() || t.Trouble == TroubleFailed {

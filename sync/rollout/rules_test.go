@@ -53,6 +53,7 @@ import (
 //	  KIND UNIT TARGET [DIGEST] WHY [prune]
 //	wake DURATION|never                 of the last plan, from now
 //	RESULT UNIT TARGET [pruned] [step=NAME] [overwrote] [REASON]  outcome of the last action there
+//	                                    vanished: Git does not have its commit any more
 //	+DURATION                           lets time pass
 //	clock +DURATION, clock -DURATION    sets the clock
 //	restart                             through JSON, as it would be stored
@@ -385,6 +386,9 @@ func (s *script) outcome(verb string, rest []string) {
 	}
 	at := object.UnitTarget{Unit: config.UnitPath(rest[0]), Target: config.TargetName(rest[1])}
 	o := Outcome{Action: s.last[at], Result: Result(verb)}
+	if verb == "vanished" { // "gone" asks whether a unit is
+		o.Result = Gone
+	}
 	if o.Result == Drifted {
 		o.Action = Action{Kind: Sweep, Unit: at.Unit, Target: at.Target}
 	}

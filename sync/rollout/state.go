@@ -309,6 +309,9 @@ type Target struct {
 	// Attempts that failed in a row; the next one is at RetryAt.
 	Attempts int       `json:"attempts,omitempty"`
 	RetryAt  time.Time `json:"retryAt,omitzero"`
+	// Gone says that the last of several attempts found no commit that its bundle is rendered from:
+	// nothing more is written before a commit says what is wanted.
+	Gone bool `json:"gone,omitempty"`
 	// Step is what the action under way waits for, a phase of the bundle or a
 	// hook, and StepSince is since when. Empty: nothing, as far as is known.
 	Step      string    `json:"step,omitempty"`
@@ -401,7 +404,7 @@ func (t *Target) IsEmpty() bool { return t.Applied == "" && t.Wanted == "" }
 // forgive forgets what went wrong, and gives a target that is not healthy its
 // whole time again.
 func (t *Target) forgive(now time.Time) {
-	t.Trouble, t.Reason, t.Attempts = NoTrouble, "", 0
+	t.Trouble, t.Reason, t.Attempts, t.Gone = NoTrouble, "", 0, false
 	t.RetryAt, t.TriedAt = time.Time{}, time.Time{}
 	t.Step, t.StepSince, t.BlindSince = "", time.Time{}, time.Time{}
 	t.Excused, t.GateFailed = false, ""

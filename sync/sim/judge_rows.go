@@ -43,6 +43,7 @@ type rowTarget struct {
 	TriedAt         time.Time
 	AppliedAt       time.Time
 	Successor       string
+	Gone            bool // nothing is written before somebody commits something
 }
 
 // readRows reads how the rollouts of units stand, and looks at what began since.
@@ -126,7 +127,7 @@ func (r *row) inFlight() bool {
 			return true
 		}
 		if r.Rollout.Status == rollout.Progressing && t.Touched && t.Wave == r.Rollout.Wave {
-			waits = waits || t.Trouble == "deferred" || t.Wanted == "" && t.Trouble != ""
+			waits = waits || t.Trouble == "deferred" || t.Wanted == "" && t.Trouble != "" || t.Trouble == "unavailable" && t.Gone
 			written = written || t.Wanted == t.Applied && !t.Dirty && !t.AppliedAt.Before(r.Rollout.StartedAt) || !t.TriedAt.IsZero()
 		}
 	}
