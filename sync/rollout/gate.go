@@ -278,13 +278,7 @@ func (p *pass) ends(u *Unit, y *tally) (waits string, failed bool) {
 		case gate.HTTP != nil && soaked:
 			p.asksAnew(u, n, y)
 			why = p.unanswered(u, r.Wave, n)
-			if ends := r.gate(r.Wave, n).Since.Add(gate.HTTP.Timeout); gate.HTTP.Timeout > 0 && why != "" {
-				if failed = !p.now.Before(ends) && !p.unasked(u.Rollout.gate(r.Wave, n), gate.HTTP.Every); failed {
-					why = fmt.Sprintf("no yes within %s: %s", gate.HTTP.Timeout, why)
-				} else {
-					p.wakeAt(ends)
-				}
-			}
+			failed = p.overdue(u, n, &why)
 		case gate.Job != nil && soaked:
 			why, failed = p.unfinished(u, gate.Job, y.soakEnd())
 		}
@@ -296,6 +290,22 @@ func (p *pass) ends(u *Unit, y *tally) (waits string, failed bool) {
 		}
 	}
 	return waits, false
+}
+
+// overdue says that the URL of a gate at the end of the wave under way had its time to say yes. why is what
+// it says instead; empty when it has said yes.
+func (p *pass) overdue(u *Unit, n int, why *string) bool {
+	g, gate := u.Rollout.gate(u.Rollout.Wave, n), u.Rollout.Spec.Waves[u.Rollout.Wave].Gates[n].HTTP
+	ends := g.Since.Add(gate.Timeout)
+	switch {
+	case *why == "" || gate.Timeout == 0 || p.unasked(g, gate.Every):
+		return false
+	case p.now.Before(ends):
+		p.wakeAt(ends)
+		return false
+	}
+	*why = fmt.Sprintf("no yes within %s: %s", gate.Timeout, *why)
+	return true
 }
 
 // askedLate is how much later than it was due a gate may be asked, and its answer arrive, before the time

@@ -310,7 +310,7 @@ type Target struct {
 	Attempts int       `json:"attempts,omitempty"`
 	RetryAt  time.Time `json:"retryAt,omitzero"`
 	// Gone says that the last of several attempts found no commit that its bundle is rendered from:
-	// nothing more is written before a commit says what is wanted.
+	// nothing more is written before another commit.
 	Gone bool `json:"gone,omitempty"`
 	// Step is what the action under way waits for, a phase of the bundle or a
 	// hook, and StepSince is since when. Empty: nothing, as far as is known.
