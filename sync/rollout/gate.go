@@ -318,16 +318,22 @@ func (p *pass) unasked(g *GateState, every time.Duration) bool {
 	return !g.AskedAt.IsZero() && g.AskedAt.Add(every+askedLate).Before(p.now)
 }
 
-// missed takes the time in which nobody asked out of what counts against a release, now that there is an
-// answer.
-func (g *GateState) missed(every time.Duration, now time.Time) {
-	away := now.Sub(g.AskedAt) - every
-	if g.AskedAt.IsZero() || away <= askedLate {
+// missed takes the time in which nobody asked, or got an answer, out of what counts against a release.
+func (g *GateState) missed(a *Answer, now time.Time) {
+	if g.AskedAt.IsZero() {
 		return
 	}
-	for _, since := range []*time.Time{&g.Since, &g.NoSince} {
-		if !since.IsZero() {
-			*since = since.Add(away)
+	since, every := now.Sub(g.AskedAt), a.Of.Every()
+	switch {
+	case a.Kind == NoAnswer:
+	case since > every+askedLate:
+		since -= every
+	default:
+		return
+	}
+	for _, begin := range []*time.Time{&g.Since, &g.NoSince} {
+		if !begin.IsZero() {
+			*begin = begin.Add(since)
 		}
 	}
 }
@@ -405,7 +411,7 @@ func (s *State) Answer(a Answer, now time.Time) {
 		return
 	}
 	g := u.Rollout.gate(a.Wave, a.Gate)
-	g.missed(a.Of.Every(), now)
+	g.missed(&a, now)
 	g.AskedAt, g.Reason = instant(now), a.Reason
 	switch {
 	case a.Kind == Yes:
