@@ -149,7 +149,7 @@ func (p *pass) unapproved(u *Unit, wave, n int) string {
 		if o.Verb != order.Approve || o.Digest != g.Digest {
 			continue
 		}
-		if text = refuses(gate, o, u.Rollout.Authors, p.now); text == "" {
+		if text = refuses(gate, o, u.authorsOf(wave), p.now); text == "" {
 			g.Passed, g.By = true, o.By
 			p.state.touch(u.Path)
 			p.note(u, "", "approved", fmt.Sprintf("wave %s %s", u.Rollout.Spec.Waves[wave].Name, o.Text()))
@@ -186,7 +186,7 @@ func (s *State) Asks() []order.Ask {
 			if gate == nil || g.Passed || g.Digest == "" || g.Wave < r.StartsWaived {
 				continue
 			}
-			asks = append(asks, order.Ask{Digest: g.Digest, Unit: u.Path, Wave: r.Spec.Waves[g.Wave].Name, Commit: r.Commit, By: gate.By, Authors: r.Authors, Since: g.Since, Expires: gate.Expires.String()})
+			asks = append(asks, order.Ask{Digest: g.Digest, Unit: u.Path, Wave: r.Spec.Waves[g.Wave].Name, Commit: r.Commit, By: gate.By, Authors: u.authorsOf(g.Wave), Since: g.Since, Expires: gate.Expires.String()})
 		}
 	}
 	slices.SortFunc(asks, func(a, b order.Ask) int { return cmp.Or(cmp.Compare(a.Unit, b.Unit), cmp.Compare(a.Wave, b.Wave)) })

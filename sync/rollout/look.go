@@ -298,7 +298,7 @@ func (l *Look) gate(u *Unit, wave, n int, w *WaveLook) GateLook {
 	known := u.gateState(wave, n)
 	g.AskedAt, g.Since, g.Text = known.AskedAt, known.Since, known.Reason
 	if gate.Approval != nil {
-		g.By, g.Not, g.Digest = gate.Approval.By, r.Authors, cmp.Or(known.Digest, u.digestOf(wave, n))
+		g.By, g.Not, g.Digest = gate.Approval.By, u.authorsOf(wave), cmp.Or(known.Digest, u.digestOf(wave, n))
 	}
 	switch {
 	case waived:
@@ -313,16 +313,16 @@ func (l *Look) gate(u *Unit, wave, n int, w *WaveLook) GateLook {
 			g.State = GateWaits
 		}
 	default:
-		l.askedNow(u, w, gate, &known, &g)
+		l.askedNow(u, wave, w, gate, &known, &g)
 	}
 	return g
 }
 
 // askedNow says how a gate of the wave under way stands.
-func (l *Look) askedNow(u *Unit, w *WaveLook, gate *config.Gate, known *GateState, g *GateLook) {
+func (l *Look) askedNow(u *Unit, wave int, w *WaveLook, gate *config.Gate, known *GateState, g *GateLook) {
 	switch {
 	case gate.Approval != nil:
-		if by := l.approvedBy(u, gate.Approval, g.Digest); by != "" {
+		if by := l.approvedBy(u, wave, gate.Approval, g.Digest); by != "" {
 			g.State, g.Text = GatePassed, "approved by "+by
 		} else if known.Digest != "" {
 			g.State = GateWaits
@@ -355,10 +355,10 @@ func (l *Look) askedNow(u *Unit, w *WaveLook, gate *config.Gate, known *GateStat
 
 // approvedBy is who approved a gate that the planner has not come to yet; empty for
 // nobody whose word counts.
-func (l *Look) approvedBy(u *Unit, gate *config.ApprovalGate, digest object.Digest) string {
+func (l *Look) approvedBy(u *Unit, wave int, gate *config.ApprovalGate, digest object.Digest) string {
 	for i := range l.p.bounds.standing {
 		o := &l.p.bounds.standing[i]
-		if o.Verb == order.Approve && o.Digest == digest && refuses(gate, o, u.Rollout.Authors, l.p.now) == "" {
+		if o.Verb == order.Approve && o.Digest == digest && refuses(gate, o, u.authorsOf(wave), l.p.now) == "" {
 			return o.By
 		}
 	}

@@ -205,7 +205,7 @@ func (p *pass) keepsShut(u *Unit, wave int, start bool, o *order.Order) string {
 		}
 		named := fmt.Sprintf("gate %s of wave %s", gate.Word(), spec.Name)
 		switch {
-		case gate.Approval != nil && slices.Contains(u.Rollout.Authors, o.By):
+		case gate.Approval != nil && slices.Contains(u.authorsOf(wave), o.By):
 			return fmt.Sprintf("%s: %s is an author of what it brings", named, o.By)
 		case gate.Approval != nil && len(gate.Approval.By) > 0 && !slices.Contains(gate.Approval.By, o.By):
 			return fmt.Sprintf("%s: %s may not approve it", named, o.By)

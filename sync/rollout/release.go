@@ -189,6 +189,35 @@ func (u *Unit) unpicked(w *WantedUnit) string {
 	return fmt.Sprintf("no wave of rollout %s picks %s", u.Rollout.Spec.Name, list(names))
 }
 
+// missedOf are the authors of what the target did not get of a release, and of those before it.
+func (t *Target) missedOf(r *Rollout) []string {
+	if r == nil || t.Wanted == "" || t.Applied == t.Wanted {
+		return nil
+	}
+	return Union(t.Authors, r.Authors)
+}
+
+// authorsOf are the authors of what a wave brings: of the release and, for targets that did not get
+// earlier ones, of those.
+func (u *Unit) authorsOf(wave int) []string {
+	all := u.Rollout.Authors
+	for _, t := range u.list() {
+		if t.Wave == wave && t.Masked == "" && t.Applied != t.Wanted && len(t.Authors) > 0 {
+			all = Union(all, t.Authors)
+		}
+	}
+	return all
+}
+
+// Authors are all who wrote what the release brings to some target.
+func (u *Unit) Authors() []string {
+	all := u.Rollout.Authors
+	for _, t := range u.Targets {
+		all = Union(all, t.Authors)
+	}
+	return all
+}
+
 // start makes a new rollout of the unit; w is nil when the unit is gone. The applied
 // and the good bundles stay as they are, so a rollback of the new rollout goes back to
 // before the rollout that it supersedes.
@@ -203,7 +232,8 @@ func (p *pass) start(u *Unit, spec config.Rollout, w *WantedUnit) {
 	if u.Pending != nil {
 		next.Promoted, next.Authors, u.Pending = u.Pending.Promoted, u.Pending.Authors, nil
 	}
-	if old := u.Rollout; old != nil {
+	old := u.Rollout
+	if old != nil {
 		next.ID = old.ID + 1
 		if old.Status != Done { // what that one brought has not arrived
 			next.Authors = Union(next.Authors, old.Authors)
@@ -236,6 +266,7 @@ func (p *pass) start(u *Unit, spec config.Rollout, w *WantedUnit) {
 		name, t := at.name, at.Target
 		wt := w.Targets[name]
 		fate, wave := fateOf(name)
+		t.Authors = t.missedOf(old)
 		switch {
 		case fate == Forgotten, fate == Cleaned && t.nothing():
 			u.drop(name)

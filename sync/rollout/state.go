@@ -312,6 +312,8 @@ type Target struct {
 	// Gone says that the last of several attempts found no commit that its bundle is rendered from:
 	// nothing more is written before another commit.
 	Gone bool `json:"gone,omitempty"`
+	// Authors wrote what earlier releases brought that were done without this target.
+	Authors []string `json:"authors,omitempty"`
 	// Step is what the action under way waits for, a phase of the bundle or a
 	// hook, and StepSince is since when. Empty: nothing, as far as is known.
 	Step      string    `json:"step,omitempty"`

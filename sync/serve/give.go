@@ -199,7 +199,7 @@ func knownAs(state *rollout.State, scope order.Scope, who Who) string {
 		if !scope.HasUnit(path, u.Tenant) {
 			continue
 		}
-		if author := who.as(u.Rollout.Authors); author != "" {
+		if author := who.as(u.Authors()); author != "" {
 			return author
 		}
 		for i := range u.Rollout.Spec.Waves {
