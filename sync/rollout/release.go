@@ -189,12 +189,18 @@ func (u *Unit) unpicked(w *WantedUnit) string {
 	return fmt.Sprintf("no wave of rollout %s picks %s", u.Rollout.Spec.Name, list(names))
 }
 
-// missedOf are the authors of what the target did not get of a release, and of those before it.
+// missedOf are the authors of what the target did not get of a release that another one takes the place
+// of, and of those before it. Those of a release that is not done are among those of the next one.
 func (t *Target) missedOf(r *Rollout) []string {
-	if r == nil || t.Wanted == "" || t.Applied == t.Wanted {
+	switch {
+	case r == nil, t.Wanted == "" && t.nothing() && r.Status == Done:
 		return nil
+	case t.Wanted != "" && t.Applied == t.Wanted && r.Status != RollingBack && r.Status != RolledBack:
+		return nil
+	case r.Status == Done:
+		return Union(t.Authors, r.Authors)
 	}
-	return Union(t.Authors, r.Authors)
+	return t.Authors
 }
 
 // authorsOf are the authors of what a wave brings: of the release and, for targets that did not get

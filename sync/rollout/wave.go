@@ -413,6 +413,7 @@ func (p *pass) turnBack(u *Unit, failed []config.TargetName) {
 		}
 	}
 	r.Status, r.FinishedAt = RollingBack, time.Time{}
+	r.Authors = u.Authors() // targets that never had anything are forgotten now
 	for _, at := range u.list() {
 		name, t := at.name, at.Target
 		switch {
