@@ -151,6 +151,13 @@ func countUnits(n int) string {
 	return fmt.Sprintf("%d units", n)
 }
 
+func areUnits(n int) string {
+	if n == 1 {
+		return "1 unit is"
+	}
+	return countUnits(n) + " are"
+}
+
 func someUnits(paths []config.UnitPath) string {
 	const most = 3
 	text := ""
@@ -201,10 +208,10 @@ func (p *pass) isFull(u *Unit, name config.TargetName) string {
 	}
 	c := p.count()
 	if b.Units > 0 && !c.inFlight[u.Path] && len(c.inFlight) >= b.Units && !c.sought[u.Path] {
-		return fmt.Sprintf("budget.units: %s of the fleet are in change", countUnits(len(c.inFlight)))
+		return fmt.Sprintf("budget.units: %s in change in the fleet", areUnits(len(c.inFlight)))
 	}
 	if b.UnitsPerTarget > 0 && c.onTarget[name] >= b.UnitsPerTarget && !c.sought[u.Path] {
-		return fmt.Sprintf("budget.unitsPerTarget: %s are in change on %s", countUnits(c.onTarget[name]), name)
+		return fmt.Sprintf("budget.unitsPerTarget: %s in change on %s", areUnits(c.onTarget[name]), name)
 	}
 	return ""
 }
@@ -232,9 +239,13 @@ func (p *pass) waitedFor(u *Unit, target named) []config.UnitPath {
 	if target.Wanted != "" {
 		return slices.Concat(target.Needs, u.afterUnits(target.Target))
 	}
-	others := p.dependentsOn(object.UnitTarget{Unit: u.Path, Target: target.name})
+	others := slices.Clone(p.dependentsOn(object.UnitTarget{Unit: u.Path, Target: target.name}))
+	others = slices.DeleteFunc(others, func(path config.UnitPath) bool { // what it begins needs the unit still
+		t := p.state.Units[path].Targets[target.name]
+		return t.Wanted != "" && slices.Contains(t.Needs, u.Path)
+	})
 	if target.Successor != "" {
-		others = append(slices.Clone(others), target.Successor)
+		others = append(others, target.Successor)
 	}
 	return others
 }

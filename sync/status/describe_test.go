@@ -272,7 +272,7 @@ func TestBudgetHolds(t *testing.T) {
 	f.play()
 	look := f.state.Look(f.want.Bounds, nil, f.now)
 	web := Describe(f.state.Units["shop/web"], Known{Look: look}, nil, f.now)
-	if got := told(web)[0]; !strings.Contains(got, "[budget: budget.units: 1 unit of the fleet are in change]") {
+	if got := told(web)[0]; !strings.Contains(got, "[budget: budget.units: 1 unit is in change in the fleet]") {
 		t.Errorf("web: %s", got)
 	}
 	if got := f.describe().WaveList[0].Holds; len(got) > 0 {
