@@ -312,18 +312,19 @@ func (p *pass) overdue(u *Unit, n int, why *string) bool {
 // counts as one in which nobody asked.
 const askedLate = time.Minute
 
-// unasked says that nobody has asked a gate for a while, as after a restart: what it said then fails
-// nothing now.
+// unasked says that nobody has asked a gate for a while, as after a restart: what it said then, if
+// anything, fails nothing now.
 func (p *pass) unasked(g *GateState, every time.Duration) bool {
-	return !g.AskedAt.IsZero() && g.AskedAt.Add(every+askedLate).Before(p.now)
+	return g.AskedAt.Add(every + askedLate).Before(p.now)
 }
 
 // missed takes the time in which nobody asked, or got an answer, out of what counts against a release.
 func (g *GateState) missed(a *Answer, now time.Time) {
-	if g.AskedAt.IsZero() {
-		return
+	last := g.AskedAt
+	if last.IsZero() {
+		last = g.Since
 	}
-	since, every := now.Sub(g.AskedAt), a.Of.Every()
+	since, every := now.Sub(last), a.Of.Every()
 	switch {
 	case a.Kind == NoAnswer:
 	case since > every+askedLate:
