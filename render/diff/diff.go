@@ -306,7 +306,10 @@ func (o Outlook) oneAtATime() Outlook {
 		o.Gone = func(at object.UnitTarget, is *object.Object) (Action, string) { defer locked()(); return ask(at, is) }
 	}
 	if ask := o.Along; ask != nil {
-		o.Along = func(target object.UnitTarget, container *object.Object) string { defer locked()(); return ask(target, container) }
+		o.Along = func(target object.UnitTarget, container *object.Object) string {
+			defer locked()()
+			return ask(target, container)
+		}
 	}
 	if ask := o.Skips; ask != nil {
 		o.Skips = func(target object.UnitTarget, hook *object.Object) string { defer locked()(); return ask(target, hook) }
