@@ -86,16 +86,46 @@ func (in *Informer) Busy(clusters map[string]bool) {
 }
 
 // Suppress tells which objects are left as they are, by cluster. The caller changes
-// the map no more.
+// the map no more. What an object looked like meanwhile is a suspect once it is left no more: a job may
+// have written it, and somebody else after that.
 func (in *Informer) Suppress(all map[string]map[object.ID]Suppression) {
+	if in.suppress(all) {
+		in.wake()
+	}
+}
+
+// suppress says whether there are suspects.
+func (in *Informer) suppress(all map[string]map[object.ID]Suppression) (found bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.suppressed = all
+	for cluster, objects := range in.overlooked {
+		for id, fingerprint := range objects {
+			if _, isLeft := all[cluster][id]; isLeft {
+				continue
+			}
+			delete(objects, id)
+			in.suspectLocked(cluster, Suspect{ID: id, Fingerprint: fingerprint})
+			found = true
+		}
+		if len(objects) == 0 {
+			delete(in.overlooked, cluster)
+		}
+	}
+	return found
 }
 
-func (in *Informer) isSuppressedLocked(cluster string, seen Seen) bool {
+// overlooksLocked says that an object is left as it is.
+func (in *Informer) overlooksLocked(cluster string, seen Seen) bool {
 	s, ok := in.suppressed[cluster][seen.ID]
-	return ok && (s.Fingerprint == seen.Fingerprint || time.Now().Before(s.Until))
+	if !ok || s.Fingerprint != seen.Fingerprint && !time.Now().Before(s.Until) {
+		return false
+	}
+	if in.overlooked[cluster] == nil {
+		in.overlooked[cluster] = map[object.ID]string{}
+	}
+	in.overlooked[cluster][seen.ID] = seen.Fingerprint
+	return true
 }
 
 // suspectLocked notes a suspect, as it was seen last.

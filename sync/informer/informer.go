@@ -71,6 +71,7 @@ type Informer struct {
 	suspects   map[string]map[object.ID]string // by cluster; the fingerprint that was seen
 	flooded    map[string]bool                 // more than could be noted
 	suppressed map[string]map[object.ID]Suppression
+	overlooked map[string]map[object.ID]string // what suppressed objects looked like last
 
 	// For the health of what nothing waits for.
 	stirred  map[string]map[object.ID]bool // by cluster; what drift watches saw
@@ -115,7 +116,7 @@ type watch struct {
 func New(wake func()) *Informer {
 	return &Informer{
 		wake: wake, watches: map[key]*watch{},
-		suspects: map[string]map[object.ID]string{}, flooded: map[string]bool{}, stirred: map[string]map[object.ID]bool{},
+		suspects: map[string]map[object.ID]string{}, flooded: map[string]bool{}, overlooked: map[string]map[object.ID]string{}, stirred: map[string]map[object.ID]bool{},
 		subscriptions: map[object.UnitTarget]subscription{}, places: map[clusterObject]object.UnitTarget{}, queued: map[object.UnitTarget]bool{}, refused: map[key]time.Time{},
 	}
 }
@@ -181,7 +182,7 @@ func (in *Informer) see(cluster string, drift bool, seen Seen) {
 	if at, waits := in.places[clusterObject{cluster, seen.ID}]; waits {
 		in.enqueueLocked(at)
 	}
-	ignored := !drift || in.isSuppressedLocked(cluster, seen)
+	ignored := !drift || in.overlooksLocked(cluster, seen)
 	busy := in.busy[cluster]
 	in.mu.Unlock()
 	if drift && seen.MayAil() {

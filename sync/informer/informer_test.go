@@ -229,6 +229,14 @@ func TestSuspects(t *testing.T) {
 	if got := names(); !slices.Equal(got, []string{"other"}) {
 		t.Errorf("suspects %v", got)
 	}
+	in.Suppress(nil) // a job has written it, and somebody else after that
+	<-woken
+	if got := names(); !slices.Equal(got, []string{"left"}) {
+		t.Errorf("suspects once nothing is left as it is: %v", got)
+	}
+	if in.Suppress(nil); len(names()) > 0 {
+		t.Error("it is a suspect again")
+	}
 	in.Busy(map[string]bool{"dev": true})
 	s.changed("same")
 	<-woken
