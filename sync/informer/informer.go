@@ -116,7 +116,8 @@ type watch struct {
 func New(wake func()) *Informer {
 	return &Informer{
 		wake: wake, watches: map[key]*watch{},
-		suspects: map[string]map[object.ID]string{}, flooded: map[string]bool{}, overlooked: map[string]map[object.ID]string{}, stirred: map[string]map[object.ID]bool{},
+		suspects: map[string]map[object.ID]string{}, flooded: map[string]bool{},
+		overlooked: map[string]map[object.ID]string{}, stirred: map[string]map[object.ID]bool{},
 		subscriptions: map[object.UnitTarget]subscription{}, places: map[clusterObject]object.UnitTarget{}, queued: map[object.UnitTarget]bool{}, refused: map[key]time.Time{},
 	}
 }
