@@ -277,8 +277,7 @@ func (p *pass) ends(u *Unit, y *tally) (waits string, failed bool) {
 			why, failed = p.unproved(u, n, y)
 		case gate.HTTP != nil && soaked:
 			p.asksAnew(u, n, y)
-			why = p.unanswered(u, r.Wave, n)
-			failed = p.overdue(u, n, &why)
+			why, failed = p.overdue(u, n, p.unanswered(u, r.Wave, n))
 		case gate.Job != nil && soaked:
 			why, failed = p.unfinished(u, gate.Job, y.soakEnd())
 		}
@@ -292,20 +291,19 @@ func (p *pass) ends(u *Unit, y *tally) (waits string, failed bool) {
 	return waits, false
 }
 
-// overdue says that the URL of a gate at the end of the wave under way had its time to say yes. why is what
-// it says instead; empty when it has said yes.
-func (p *pass) overdue(u *Unit, n int, why *string) bool {
+// overdue says whether the URL of a gate at the end of the wave under way had its time to say yes. why is
+// its answer instead; empty when it has said yes.
+func (p *pass) overdue(u *Unit, n int, why string) (text string, failed bool) {
 	g, gate := u.Rollout.gate(u.Rollout.Wave, n), u.Rollout.Spec.Waves[u.Rollout.Wave].Gates[n].HTTP
 	ends := g.Since.Add(gate.Timeout)
 	switch {
-	case *why == "" || gate.Timeout == 0 || p.unasked(g, gate.Every):
-		return false
+	case why == "" || gate.Timeout == 0 || p.unasked(g, gate.Every):
+		return why, false
 	case p.now.Before(ends):
 		p.wakeAt(ends)
-		return false
+		return why, false
 	}
-	*why = fmt.Sprintf("no yes within %s: %s", gate.Timeout, *why)
-	return true
+	return fmt.Sprintf("no yes within %s: %s", gate.Timeout, why), true
 }
 
 // askedLate is how much later than it was due a gate may be asked, and its answer arrive, before the time
