@@ -133,6 +133,21 @@ func (s *Snapshot) Bundle(path config.UnitPath, target config.TargetName) (*obje
 // placements; those that render to nothing are left out.
 func (s *Snapshot) Bundles(unit *Unit) ([]*object.Bundle, error) { return s.world.bundles(unit) }
 
+// BundlesByTarget are the bundles of the unit with a path; none where it has problems or is not there. The
+// map is the caller's.
+func (s *Snapshot) BundlesByTarget(path config.UnitPath) (map[config.TargetName]*object.Bundle, error) {
+	unit := s.Units.Get(path)
+	if unit == nil {
+		return map[config.TargetName]*object.Bundle{}, nil
+	}
+	bundles, err := s.Bundles(unit)
+	byTarget := make(map[config.TargetName]*object.Bundle, len(bundles))
+	for _, b := range bundles {
+		byTarget[b.Target] = b
+	}
+	return byTarget, err
+}
+
 func (w *world) bundle(unit *Unit, target config.TargetName) (*object.Bundle, error) {
 	if len(unit.Problems) > 0 {
 		return nil, nil

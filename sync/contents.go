@@ -36,11 +36,11 @@ type contents map[container]content
 func contentsBetween(base, head *render.Snapshot) (contents, error) {
 	found := contents{}
 	for path := range base.Units.Differing(head.Units) {
-		after, err := bundlesByTarget(head, path)
+		after, err := head.BundlesByTarget(path)
 		if err != nil {
 			return nil, err
 		}
-		before, err := bundlesByTarget(base, path)
+		before, err := base.BundlesByTarget(path)
 		if err != nil {
 			return nil, err
 		}
@@ -60,20 +60,6 @@ func contentsBetween(base, head *render.Snapshot) (contents, error) {
 		}
 	}
 	return found, nil
-}
-
-// bundlesByTarget are the bundles of a unit; none where it has problems or is not there.
-func bundlesByTarget(s *render.Snapshot, path config.UnitPath) (map[config.TargetName]*object.Bundle, error) {
-	unit := s.Units.Get(path)
-	if unit == nil || len(unit.Problems) > 0 {
-		return nil, nil
-	}
-	bundles, err := s.Bundles(unit)
-	found := make(map[config.TargetName]*object.Bundle, len(bundles))
-	for _, b := range bundles {
-		found[b.Target] = b
-	}
-	return found, err
 }
 
 // add counts an object in its namespace, and with those of its kind.

@@ -212,10 +212,11 @@ func (p *pass) recordSweep(l *sweep) (corrected []store.Entry) {
 	if l.deep.err != nil {
 		p.r.fail(fmt.Errorf("deep sweep of cluster %s: %s", l.cluster, strings.ReplaceAll(l.deep.err.Error(), "\n", "; ")))
 	}
+	isRepeated := p.Drift.Watch || p.Drift.Schedule != nil
 	switch {
 	case l.failed():
 		p.sweeps.timetable.Failed(l.cluster, p.r.At)
-		if p.Drift.Watch || p.Drift.Schedule != nil { // what was missed is made up for soon, and not when it is time again
+		if isRepeated { // what was missed is made up for soon, and not when it is time again
 			p.sweeps.failures[l.cluster] = "not looked at for drift: " + l.err.Error()
 			p.sweeps.timetable.Ask(l.cluster)
 		}
@@ -223,7 +224,7 @@ func (p *pass) recordSweep(l *sweep) (corrected []store.Entry) {
 		delete(p.sweeps.failures, l.cluster)
 		p.sweeps.timetable.Swept(l.cluster, p.r.At)
 		p.r.Swept = append(p.r.Swept, l.cluster)
-		if l.found.Unanswered && (p.Drift.Watch || p.Drift.Schedule != nil) { // of kinds that nobody may watch now
+		if l.found.Unanswered && isRepeated { // of kinds that nobody may watch now
 			p.sweeps.timetable.AskAfter(l.cluster, p.r.At.Add(watchPause))
 		}
 	}

@@ -328,11 +328,11 @@ func (r *Report) unit(path config.UnitPath, base, head *render.Snapshot, outlook
 			return r.forget(path, base, outlook)
 		}
 	}
-	before, err := bundlesOf(base, base.Units.Get(path))
+	before, err := base.BundlesByTarget(path)
 	if err != nil {
 		return err
 	}
-	after, err := bundlesOf(head, head.Units.Get(path))
+	after, err := head.BundlesByTarget(path)
 	if err != nil {
 		return err
 	}
@@ -382,7 +382,7 @@ func (r *Report) forget(path config.UnitPath, base *render.Snapshot, outlook Out
 	if outlook.Forgotten == nil || unit == nil || len(unit.Problems) > 0 {
 		return nil
 	}
-	before, err := bundlesOf(base, unit)
+	before, err := base.BundlesByTarget(path)
 	if err != nil {
 		return err
 	}
@@ -432,18 +432,6 @@ func sameBundles(was, is *render.Unit) bool {
 	return was != nil && is != nil && slices.EqualFunc(was.Placements, is.Placements, func(a, b render.Placement) bool {
 		return a.Target.Name == b.Target.Name && a.Digest == b.Digest
 	})
-}
-
-func bundlesOf(s *render.Snapshot, unit *render.Unit) (map[config.TargetName]*object.Bundle, error) {
-	if unit == nil {
-		return map[config.TargetName]*object.Bundle{}, nil
-	}
-	bundles, err := s.Bundles(unit)
-	by := make(map[config.TargetName]*object.Bundle, len(bundles))
-	for _, b := range bundles {
-		by[b.Target] = b
-	}
-	return by, err
 }
 
 // group gathers the targets of equal changes.
