@@ -5,6 +5,7 @@ package rollout
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -69,15 +70,17 @@ type inChange struct {
 }
 
 func (u *Unit) inChange() (is inChange) {
+	deferred := u.deferredTurn()
 	for _, at := range u.list() {
-		if at.inChange() {
+		isBehind := !at.applied() && !at.Fast && u.turn(at.Wave, at.Wanted == "") > deferred
+		if at.inChange() && !isBehind {
 			is.on = append(is.on, at.name)
 		}
 		if !at.applied() && (len(at.Needs) > 0 || at.Wanted == "" || len(u.afterUnits(at.Target)) > 0) {
 			is.seeks = append(is.seeks, at)
 		}
 	}
-	is.soaks = u.soaks()
+	is.soaks = u.soaks(deferred)
 	return is
 }
 
@@ -86,6 +89,28 @@ func (u *Unit) inChange() (is inChange) {
 // written to before somebody commits something.
 func (t *Target) inChange() bool {
 	return t.underway() && t.Masked == "" && !t.TriedAt.IsZero() && t.Trouble != TroubleDeferred && !t.isGone()
+}
+
+// turn puts waves in the order in which they are written: all are applied before the first is
+// cleaned.
+func (u *Unit) turn(wave int, removing bool) int {
+	if removing {
+		wave += len(u.Rollout.Spec.Waves)
+	}
+	return wave
+}
+
+// deferredTurn is the turn of the first target that waits for something that others bring.
+// Later targets go on after it only, also where they were begun because it was masked, so
+// they take no room from those others either.
+func (u *Unit) deferredTurn() int {
+	first := math.MaxInt
+	for _, at := range u.list() {
+		if at.Trouble == TroubleDeferred && at.Masked == "" {
+			first = min(first, u.turn(at.Wave, at.Wanted == ""))
+		}
+	}
+	return first
 }
 
 // isGone says that the bundle of the target cannot be made again.
@@ -112,18 +137,19 @@ func (p *pass) failures() map[config.Commit][]config.UnitPath {
 }
 
 // soaks says that the wave under way was written, and not by a release that this one
-// supersedes. One with a target that waits for something that others bring does not end
-// without them, and takes no room from them; nor does one whose removal gets no further, be
-// it that the server refuses it or does not answer, or whose bundle is gone: nothing new runs there.
-func (u *Unit) soaks() (soaks bool) {
-	if u.Rollout.Status != Progressing {
+// supersedes. One with a target up to there that waits for something that others bring, see
+// [Unit.deferredTurn], does not end without them, and takes no room from them; nor does one
+// whose removal gets no further, be it that the server refuses it or does not answer, or whose
+// bundle is gone: nothing new runs there.
+func (u *Unit) soaks(deferred int) (soaks bool) {
+	if u.Rollout.Status != Progressing || u.turn(u.Rollout.Wave, u.Rollout.Removing) >= deferred {
 		return false
 	}
 	for _, t := range u.list() {
 		if !t.Touched || t.Wave != u.Rollout.Wave {
 			continue
 		}
-		if t.Trouble == TroubleDeferred || t.isGone() || u.Rollout.Removing && t.Wanted == "" && t.debt() {
+		if t.isGone() || u.Rollout.Removing && t.Wanted == "" && t.debt() {
 			return false
 		}
 		soaks = soaks || !t.TriedAt.IsZero() || t.applied() && !t.AppliedAt.Before(u.Rollout.StartedAt)

@@ -25,6 +25,7 @@ type row struct {
 		Release  string
 		Status   rollout.Status
 		Wave     int
+		Removing bool
 		Silence  bool
 		Promoted bool
 
@@ -114,6 +115,26 @@ func (r *row) inChange(t *rowTarget) bool {
 	return underway && !t.TriedAt.IsZero() && !r.goesBack()
 }
 
+// isBehind says that what was begun on a target goes on only after one that waits for what
+// others bring: that is of an earlier wave, and was masked meanwhile.
+func (r *row) isBehind(t *rowTarget) bool {
+	return (t.Dirty || t.Applied != t.Wanted) && !t.Fast && r.defers(t.Wave, t.Wanted == "")
+}
+
+// defers says that a wave before this one waits for what others bring.
+func (r *row) defers(wave int, removing bool) bool {
+	for _, t := range r.Targets {
+		earlier := t.Wave < wave
+		if removes := t.Wanted == ""; removes != removing {
+			earlier = removing
+		}
+		if earlier && t.Trouble == "deferred" && t.Masked == "" {
+			return true
+		}
+	}
+	return false
+}
+
 // inFlight says that the unit takes room: something of it is in change, or the wave under
 // way was written. A wave with a target that waits for what others bring, or that does not get
 // away, takes none; nor does a unit that is not there.
@@ -121,9 +142,9 @@ func (r *row) inFlight() bool {
 	if r == nil {
 		return false
 	}
-	written, waits := false, false
+	written, waits := false, r.defers(r.Rollout.Wave, r.Rollout.Removing)
 	for _, t := range r.Targets {
-		if r.inChange(t) {
+		if r.inChange(t) && !r.isBehind(t) {
 			return true
 		}
 		if r.Rollout.Status == rollout.Progressing && t.Touched && t.Wave == r.Rollout.Wave {
@@ -223,7 +244,7 @@ func (j *judge) room(at place, before, next map[string]*row) {
 		if other.inFlight() && (was == nil || was.settledOrFlying()) && !other.wasMasked(was) {
 			flying = append(flying, path)
 		}
-		if t := other.Targets[at.target]; t != nil && other.inChange(t) && was.leads(at.target, t) {
+		if t := other.Targets[at.target]; t != nil && other.inChange(t) && !other.isBehind(t) && was.leads(at.target, t) {
 			there++
 		}
 	}
