@@ -58,7 +58,7 @@ func (p *pass) account() {
 			changes[path] = e.unit
 		}
 	}
-	p.contested = p.contest(p.world)
+	p.contested = p.contest()
 	p.outside = p.causedByOthers()
 	if brings {
 		again = slices.Collect(maps.Values(p.entries))
@@ -199,7 +199,7 @@ func (p *pass) needs(e *entry, changes map[config.UnitPath]*Unit) {
 	for i, placement := range e.unit.Placements {
 		var some []object.UnitTarget
 		if placement.Digest != "" {
-			some = p.claims.needs(e.unit.Path, placement.Target.Name, last.heads[i].needs)
+			some = p.claims.needs(e.unit.Path, placement.Target.Name, last.heads[i].needs, p.contested.refused)
 		}
 		needs = append(needs, some)
 		differ = differ || !slices.Equal(some, placement.Needs)

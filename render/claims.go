@@ -145,12 +145,13 @@ func (c *Compiler) MayWant(cluster string, id object.ID) []object.UnitTarget {
 	return c.claims.of(cluster, id.Hash())
 }
 
-// needs finds the units that bring what a unit cannot be applied without.
-func (c *claims) needs(unit config.UnitPath, target config.TargetName, ids []object.ID) []object.UnitTarget {
+// needs finds the units that bring what a unit cannot be applied without. Those who may not have it are
+// refused.
+func (c *claims) needs(unit config.UnitPath, target config.TargetName, ids []object.ID, refused refusals) []object.UnitTarget {
 	var needs []object.UnitTarget
 	for _, id := range ids {
 		for _, by := range c.of(target.Cluster(), id.Hash()) {
-			if by.Unit != unit {
+			if by.Unit != unit && !refused[by.Unit][clusterObject{target.Cluster(), id}] {
 				needs = append(needs, by)
 			}
 		}

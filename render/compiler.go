@@ -50,6 +50,8 @@ type Compiler struct {
 	// snapshot, the newest first, nil for one that cannot be read: commits may be fetched together.
 	// Nil: there are none.
 	Between iter.Seq[config.Tree]
+	// Releases tell who had what several units want. Nil: there is no fleet, and only the base tells.
+	Releases Releases
 	// Checkers run the programs that judge texts. Nil: none can be run.
 	Checkers Checkers
 	// Charts render Helm charts. Nil: none can be rendered.

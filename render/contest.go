@@ -17,14 +17,27 @@ import (
 // that more than one unit has.
 type contests struct {
 	among    string // the units that want the same objects, as they are
+	asked    bool   // memory matters
+	memory   memory // who had them before
+	refused  refusals
 	objects  map[config.UnitPath]document.Problems
 	problems map[config.UnitPath]document.Problems // all
 }
 
+// refusals are objects that a unit may not have, because another tenant's had them before.
+type refusals map[config.UnitPath]map[clusterObject]bool
+
+func (r refusals) add(path config.UnitPath, key clusterObject) {
+	if r[path] == nil {
+		r[path] = map[clusterObject]bool{}
+	}
+	r[path][key] = true
+}
+
 // contest finds what more than one unit wants. It is never nil.
-func (c *Compiler) contest(w *world) contests {
-	found := c.contestObjects(w)
-	found.problems = c.collisions()
+func (p *pass) contest() contests {
+	found := p.contestObjects()
+	found.problems = p.collisions()
 	for path, problems := range found.objects {
 		found.problems[path] = append(found.problems[path], problems...)
 	}
@@ -37,21 +50,44 @@ func (c *Compiler) contest(w *world) contests {
 // contestObjects finds the objects that more than one bundle wants in a cluster. It
 // costs as much as the units hold that want them, and next to nothing when
 // those are as they were.
-func (c *Compiler) contestObjects(w *world) contests {
+func (p *pass) contestObjects() contests {
 	var among strings.Builder
-	units := c.claims.rivals()
+	units := p.claims.rivals()
 	for _, path := range units {
-		fmt.Fprintf(&among, "%q %x\n", path, c.entries[path].unit.body)
+		fmt.Fprintf(&among, "%q %q %x\n", path, p.entries[path].unit.Tenant, p.entries[path].unit.body)
 	}
-	if among.String() == c.contested.among {
-		return c.contested
+	found := contests{among: among.String(), memory: p.memory(units)}
+	if known := p.contested; found.among == known.among && (!known.asked || known.memory == found.memory) {
+		return known
 	}
-	found := contests{among: among.String(), objects: map[config.UnitPath]document.Problems{}}
+	found.objects, found.refused = map[config.UnitPath]document.Problems{}, refusals{}
+	before := past{pass: p}
+	for key, rivals := range p.rivalsOf(units, &found) {
+		keep := before.keepers(pathsOf(rivals), func(c *Commit, unit *Unit) (bool, error) { return c.brings(unit, key) })
+		for i, r := range rivals {
+			if keep[r.Unit] {
+				continue
+			}
+			found.objects[r.Unit] = append(found.objects[r.Unit], contestProblem(key, rivals, i, keep))
+			if len(keep) > 0 {
+				found.refused.add(r.Unit, key)
+			}
+		}
+	}
+	if found.asked = before.asked; before.unknown {
+		found.among = "?" // look again
+		found.retry()
+	}
+	return found
+}
+
+// rivalsOf finds which bundles of some units want an object that another one of them wants.
+func (p *pass) rivalsOf(units []config.UnitPath, found *contests) map[clusterObject][]rival {
 	wanted := map[clusterObject][]rival{}
 	for _, path := range units {
-		e := c.entries[path]
+		e := p.entries[path]
 		claimed := mustUnpack(e.claimed)
-		bundles, err := w.bundles(e.unit)
+		bundles, err := p.world.bundles(e.unit)
 		if err != nil {
 			found.among = "?" // look again
 			found.objects[path] = document.Problems{{Position: document.Position{File: string(path)}, Code: document.CodeInternal, Message: err.Error(), Retry: true}}
@@ -60,7 +96,7 @@ func (c *Compiler) contestObjects(w *world) contests {
 			cluster := b.Target.Cluster()
 			place := slices.IndexFunc(e.unit.Placements, func(on Placement) bool { return on.Target.Name == b.Target })
 			for i, o := range b.Objects {
-				if c.claims.isContested(cluster, claimed.heads[place].ids[i]) {
+				if p.claims.isContested(cluster, claimed.heads[place].ids[i]) {
 					key := clusterObject{cluster, o.ID}
 					wanted[key] = append(wanted[key], rival{object.UnitTarget{Unit: path, Target: b.Target}, o.Spec, o.Template})
 				}
@@ -69,15 +105,21 @@ func (c *Compiler) contestObjects(w *world) contests {
 	}
 	for key, rivals := range wanted {
 		if len(rivals) < 2 { // of another object of the same hash
+			delete(wanted, key)
 			continue
 		}
 		slices.SortFunc(rivals, func(a, b rival) int { return a.UnitTarget.Compare(b.UnitTarget) })
-		for i := range rivals {
-			p := contestProblem(key, rivals, i)
-			found.objects[rivals[i].Unit] = append(found.objects[rivals[i].Unit], p)
+	}
+	return wanted
+}
+
+// retry says that all that was found may be otherwise later.
+func (c *contests) retry() {
+	for _, problems := range c.objects {
+		for i := range problems {
+			problems[i].Retry = true
 		}
 	}
-	return found
 }
 
 // clusterObject is an object in a cluster.
@@ -92,12 +134,26 @@ type rival struct {
 	spec, template document.Position
 }
 
-func contestProblem(contested clusterObject, rivals []rival, i int) document.Problem {
+// pathsOf are the units of rivals, each as often as it wants the object.
+func pathsOf(rivals []rival) (paths []config.UnitPath) {
+	for _, r := range rivals {
+		paths = append(paths, r.Unit)
+	}
+	return paths
+}
+
+// contestProblem is that of one of the rivals. keep has the one that may have the object, if any may.
+func contestProblem(contested clusterObject, rivals []rival, i int, keep map[config.UnitPath]bool) document.Problem {
 	mine, other := rivals[i], rivals[0]
 	if i == 0 {
 		other = rivals[1]
 	}
-	message := fmt.Sprintf("%s in cluster %s: wanted by unit %s too, at %s", contested.id, contested.cluster, other.Unit, other.spec)
+	suffix := ""
+	if k := slices.IndexFunc(rivals, func(r rival) bool { return keep[r.Unit] }); k >= 0 {
+		other, suffix = rivals[k], ", which had it before"
+	}
+	message := fmt.Sprintf("%s in cluster %s: wanted by unit %s too, at %s%s",
+		contested.id, contested.cluster, other.Unit, other.spec, suffix)
 	if other.Unit == mine.Unit {
 		message = fmt.Sprintf("%s in cluster %s: wanted by both %s and %s; put target.cell into its name or namespace, or place the unit with topology cluster",
 			contested.id, contested.cluster, rivals[0].Target, rivals[1].Target)

@@ -23,9 +23,8 @@ type disputes struct {
 	*world
 	hosts   *Hosts
 	entries map[config.UnitPath]*entry
-	earlier func(config.UnitPath) (*Unit, error)        // a unit in the base; nil where it is not there
-	unknown bool                                        // what a unit had in the base cannot be told now, and may be later
-	old     map[config.UnitPath]map[holder]bool         // names that units had in the base
+	before  past
+	old     map[config.UnitPath]map[holder]had          // names that units had before
 	names   map[config.UnitPath]map[string][]sharedName // of units, by host name
 	refused map[holder]bool
 	found   map[config.UnitPath]*targetProblems
@@ -35,7 +34,7 @@ type disputes struct {
 type disputed struct {
 	version  int // of the names
 	fleet    string
-	base     *config.Repository
+	memory   memory
 	problems map[config.UnitPath]document.Problems
 }
 
@@ -45,11 +44,11 @@ func (p *pass) hostProblems() map[config.UnitPath]document.Problems {
 	if len(p.world.judges()) == 0 {
 		return nil
 	}
-	found := disputed{p.hosts.version, p.world.repository.FleetHash, p.world.base, nil}
-	if known := p.disputed; known.version == found.version && known.fleet == found.fleet && known.base == found.base {
+	found := disputed{p.hosts.version, p.world.repository.FleetHash, p.memory(p.hosts.rivals()), nil}
+	if known := p.disputed; known.version == found.version && known.fleet == found.fleet && known.memory == found.memory {
 		return known.problems
 	}
-	d := disputes{world: p.world, hosts: &p.hosts, entries: p.entries, earlier: p.inBase, old: map[config.UnitPath]map[holder]bool{},
+	d := disputes{world: p.world, hosts: &p.hosts, entries: p.entries, before: past{pass: p}, old: map[config.UnitPath]map[holder]had{},
 		names: map[config.UnitPath]map[string][]sharedName{}, refused: map[holder]bool{}, found: map[config.UnitPath]*targetProblems{}}
 	for _, cluster := range slices.Sorted(maps.Keys(p.hosts.clusters)) {
 		in := p.hosts.clusters[cluster]
@@ -63,11 +62,11 @@ func (p *pass) hostProblems() map[config.UnitPath]document.Problems {
 	for path, problems := range d.found {
 		list := problems.ofUnit(path, p.entries[path].placed)
 		for i := range list {
-			list[i].Retry = d.unknown
+			list[i].Retry = d.before.unknown
 		}
 		found.problems[path] = list
 	}
-	if p.disputed = found; d.unknown {
+	if p.disputed = found; d.before.unknown {
 		p.disputed = disputed{version: -1}
 	}
 	return found.problems
@@ -119,8 +118,7 @@ func (d *disputes) judge(first, second holding) (mayFirst, maySecond bool) {
 	if mayFirst || maySecond {
 		return mayFirst, maySecond
 	}
-	mayFirst, maySecond = d.isOld(first), d.isOld(second)
-	return mayFirst && !maySecond, maySecond && !mayFirst
+	return older(d.oldOf(first), d.oldOf(second))
 }
 
 // lists says whether a holder has the name by the documents of all that judge.
@@ -131,28 +129,34 @@ func (d *disputes) lists(h holder) bool {
 	})
 }
 
-// isOld says whether one of the units had the name in the base already.
-func (d *disputes) isOld(h holding) bool {
-	return slices.ContainsFunc(h.units, func(unit config.UnitPath) bool { return d.oldOf(unit)[h.holder] })
+// oldOf says where one of the units had the name before.
+func (d *disputes) oldOf(h holding) (old had) {
+	for _, unit := range h.units {
+		old = old.or(d.namesBefore(unit)[h.holder])
+	}
+	return old
 }
 
-// oldOf are the names that a unit had in the base, and whose it was there.
-func (d *disputes) oldOf(path config.UnitPath) map[holder]bool {
+// namesBefore are the names that a unit had, and whose it was then.
+func (d *disputes) namesBefore(path config.UnitPath) map[holder]had {
 	if known := d.old[path]; known != nil {
 		return known
 	}
-	had := map[holder]bool{}
-	unit, err := d.earlier(path)
-	if err != nil || unit != nil && unit.Problems.Retry() {
-		d.unknown = true
-	}
-	if err == nil && unit != nil {
-		for cluster, name := range unit.hosts(allNames) {
-			had[holder{cluster, name, unit.Tenant}] = true
+	names := map[holder]had{}
+	released, base := d.before.states(path)
+	for _, state := range []struct {
+		*Commit
+		had
+	}{{released, had{released: true}}, {base, had{base: true}}} {
+		if unit := d.before.unit(state.Commit, path); unit != nil {
+			for cluster, name := range unit.hosts(allNames) {
+				h := holder{cluster, name, unit.Tenant}
+				names[h] = names[h].or(state.had)
+			}
 		}
 	}
-	d.old[path] = had
-	return had
+	d.old[path] = names
+	return names
 }
 
 // namesOf are the host names of a unit.
@@ -195,15 +199,4 @@ func (d *disputes) add(path config.UnitPath, name sharedName, cluster string, pr
 			d.found[path].add(problem)
 		}
 	}
-}
-
-// inBase is a unit as the base has it; nil where it is not there. It is rendered when somebody asks.
-func (p *pass) inBase(path config.UnitPath) (*Unit, error) {
-	if p.world.base == nil {
-		return nil, nil
-	}
-	if p.earlier == nil {
-		p.earlier = p.commitOf(p.world.base)
-	}
-	return p.earlier.Unit(path)
 }

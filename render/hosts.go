@@ -114,6 +114,19 @@ func (h *clusterHosts) above(name string) []string {
 	return names
 }
 
+// rivals are the units with names that several units have, sorted.
+func (h *Hosts) rivals() []config.UnitPath {
+	units := map[config.UnitPath]bool{}
+	for _, in := range h.clusters {
+		for _, name := range in.contested() {
+			for _, above := range in.above(name) {
+				maps.Copy(units, in.units[above])
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(units))
+}
+
 // contested are the names of a cluster that several units have, also by a wildcard; sorted.
 func (h *clusterHosts) contested() (names []string) {
 	for name, units := range h.units {

@@ -106,26 +106,40 @@ func (h holders) put(key uniqueKey, units []config.UnitPath) {
 }
 
 // collisions are the problems of units that have values of others.
-func (c *Compiler) collisions() map[config.UnitPath]document.Problems {
+func (p *pass) collisions() map[config.UnitPath]document.Problems {
+	before := past{pass: p}
 	found := map[config.UnitPath]document.Problems{}
 	values := map[config.UnitPath][]uniqueValue{}
 	valueOf := func(unit config.UnitPath, key uniqueKey) *uniqueValue {
 		if _, known := values[unit]; !known {
-			values[unit] = mustUnpack(c.entries[unit].claimed).values
+			values[unit] = mustUnpack(p.entries[unit].claimed).values
 		}
 		list := values[unit]
 		return &list[slices.IndexFunc(list, func(v uniqueValue) bool { return v.uniqueKey == key })]
 	}
-	for _, key := range slices.SortedFunc(maps.Keys(c.holders.many), compareUnique) {
-		units := slices.Sorted(slices.Values(c.holders.units[key]))
+	for _, key := range slices.SortedFunc(maps.Keys(p.holders.many), compareUnique) {
+		units := slices.Sorted(slices.Values(p.holders.units[key]))
+		keep := before.keepers(units, func(c *Commit, unit *Unit) (bool, error) { return c.has(unit, key), nil })
 		for i, unit := range units {
-			other := units[0]
+			if keep[unit] {
+				continue
+			}
+			other, suffix := units[0], ""
 			if i == 0 {
 				other = units[1]
 			}
-			p := valueOf(unit, key).problem(valueOf(other, key).at)
-			p.Unit = string(unit)
-			found[unit] = append(found[unit], p)
+			for keeper := range keep {
+				other, suffix = keeper, ", and had it there before"
+			}
+			problem := valueOf(unit, key).problem(valueOf(other, key).at)
+			problem.Message += suffix
+			problem.Unit = string(unit)
+			found[unit] = append(found[unit], problem)
+		}
+	}
+	for _, problems := range found {
+		for i := range problems {
+			problems[i].Retry = before.unknown
 		}
 	}
 	return found

@@ -21,6 +21,9 @@ type Example struct {
 
 const hardConfig = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: notes, namespace: shop}\n"
 
+// betweenTenants ends the way out of units that want the same.
+const betweenTenants = " Of two tenants, the one that had it goes on, and the other one has the problem."
+
 // Explanations are those of all [Codes].
 var Explanations = map[Code]Explanation{
 	CodeSyntax: {
@@ -70,7 +73,7 @@ var Explanations = map[Code]Explanation{
 	CodeDuplicate: {
 		Cause:   "Two documents want the same object in the same cluster, or have the same name in one unit. Whoever was applied last would win, again and again.",
 		Example: Example{"services/shop/notes/notes.yaml", hardConfig + "---\n" + hardConfig, "wanted twice in this unit"},
-		WayOut:  "Give one of them another name or namespace, or remove it.",
+		WayOut:  "Give one of them another name or namespace, or remove it." + betweenTenants,
 	},
 	CodeOverride: {
 		Cause:   "An override cannot be applied: its path leads nowhere, or it would change which object it is.",
@@ -124,7 +127,7 @@ var Explanations = map[Code]Explanation{
 	CodeUnique: {
 		Cause:   "A kind declares a value as unique, like a host name or a port, and two specs have the same: in a cluster, of a tenant or in the fleet, as the kind says.",
 		Example: Example{"services/shop/notes/balancer.yaml", "apiVersion: easy.example.com/v1\nkind: L7Balancer\nmetadata: {name: notes}\nspec: {hosts: [shop.example.com], upstreams: {web: {}}}\n", "host \"shop.example.com\": stands at services/shop/balancer/balancer.yaml:5:11 too, and has to be the only one in the fleet"},
-		WayOut:  "Give one of the two another value. The message names where the other stands.",
+		WayOut:  "Give one of the two another value. The message names where the other stands." + betweenTenants,
 	},
 	CodeVersion: {
 		Cause:   "The Kubernetes version of a cluster (spec.kubernetes) does not serve this version of the kind any more, or not yet; or it is a custom resource whose CustomResourceDefinition is neither in a unit nor in the folder of schemas, so that nothing is known of it.",

@@ -105,9 +105,9 @@ func (u *Unit) turn(wave int, removing bool) int {
 // they take no room from those others either.
 func (u *Unit) deferredTurn() int {
 	first := math.MaxInt
-	for _, at := range u.list() {
-		if at.Trouble == TroubleDeferred && at.Masked == "" {
-			first = min(first, u.turn(at.Wave, at.Wanted == ""))
+	for _, t := range u.list() {
+		if t.Trouble == TroubleDeferred && t.Masked == "" {
+			first = min(first, u.turn(t.Wave, t.Wanted == ""))
 		}
 	}
 	return first

@@ -72,6 +72,21 @@ func (s *State) Now(standing order.Standing) (Now, error) {
 	return now, nil
 }
 
+// Newest are the commits of the newest releases of the units that are not as the commit wants them.
+func (n Now) Newest() (map[config.UnitPath]config.Commit, error) {
+	commits := map[config.UnitPath]config.Commit{}
+	for path, unit := range n.Units {
+		var row struct {
+			Rollout struct{ Commit config.Commit }
+		}
+		if err := json.Unmarshal(unit.State, &row); err != nil {
+			return nil, fmt.Errorf("unit %s: %w", path, err)
+		}
+		commits[path] = row.Rollout.Commit
+	}
+	return commits, nil
+}
+
 // key is that of a [UnitNow].
 func (u *Unit) key() string {
 	troubles := map[string]bool{}

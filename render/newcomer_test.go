@@ -1,0 +1,185 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/swell-sh/swell/config"
+)
+
+// releases are those of a fleet, by unit, in the commits 0, 1 and so on. Commit 8 is gone from Git, and 9
+// cannot be read now.
+type releases struct {
+	units map[config.UnitPath]config.Commit
+	trees []config.Tree
+}
+
+func (r *releases) Newest(path config.UnitPath) config.Commit { return r.units[path] }
+
+func (r *releases) Commit(commit config.Commit) (*Commit, error) {
+	switch commit {
+	case "8":
+		return nil, nil
+	case "9":
+		return nil, errors.New("not now")
+	}
+	return NewCommit(r.trees[commit[0]-'0'], nil, "", nil, nil)
+}
+
+// TestNewcomers: where units of two tenants want one thing, the one that was released with it keeps it, or
+// else the one that has it in the base. Where neither tells, both have a problem. Commits are written as
+// units that want it, "!" for those with a problem of their own, the newest commit last; the one before is
+// the base. Releases are written as units with their commits.
+func TestNewcomers(t *testing.T) {
+	for name, c := range map[string]struct {
+		commits  []string
+		releases string
+		want     string // units with a problem; "?" at the end: that is asked again
+	}{
+		"nobody had it":                      {[]string{"", "shop zed"}, "", "shop zed"},
+		"in the base":                        {[]string{"shop", "shop zed"}, "", "zed"},
+		"of a tenant of the base":            {[]string{"zed", "shop zed"}, "", "shop"},
+		"both in the base":                   {[]string{"shop", "shop zed", "shop zed"}, "", "shop zed"},
+		"merged in spite of its problem":     {[]string{"shop", "shop zed", "shop zed"}, "shop:0 zed:0", "zed"},
+		"never released":                     {[]string{"shop", "shop zed", "shop zed"}, "shop:0", "zed"},
+		"came while the other had a problem": {[]string{"shop", "!shop zed", "shop zed"}, "shop:0 zed:0", "zed"},
+		"waits for its turn":                 {[]string{"", "shop", "shop zed"}, "shop:0 zed:0", "zed"},
+		"released before the other's turn":   {[]string{"zed", "shop", "shop zed"}, "shop:1 zed:1", "zed"},
+		"given up and taken back":            {[]string{"shop", "zed", "shop zed"}, "shop:1 zed:1", "shop"},
+		"its release is gone":                {[]string{"shop", "shop zed"}, "shop:8", "zed"},
+		"its release cannot be read":         {[]string{"shop", "shop zed"}, "shop:9", "zed?"},
+		"all of it is released":              {[]string{"shop", "shop"}, "shop:0", ""},
+	} {
+		for sort := range wantedThings {
+			t.Run(name+"/"+sort, func(t *testing.T) {
+				r := &releases{units: map[config.UnitPath]config.Commit{}}
+				for _, text := range c.commits {
+					r.trees = append(r.trees, wantedTree(sort, text))
+				}
+				for _, each := range strings.Fields(c.releases) {
+					tenant, commit, _ := strings.Cut(each, ":")
+					r.units[config.UnitPath("services/"+tenant)] = config.Commit(commit)
+				}
+				var kept Compiler
+				for i, tree := range r.trees {
+					s := kept.Snapshot("", tree)
+					if i < len(r.trees)-1 {
+						kept.Base = s.Repository
+						continue
+					}
+					kept.Releases = r
+					for _, compiler := range []*Compiler{&kept, {Base: kept.Base, Releases: r}} {
+						s := compiler.Snapshot("", tree)
+						if got := troubled(s); got != c.want {
+							t.Errorf("units with problems: got %q, want %q\n%s", got, c.want, s.Problems)
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+// troubled are the tenants of units with problems, sorted, and "?" where it is asked again.
+func troubled(s *Snapshot) string {
+	var list []string
+	for _, unit := range s.Units.All() {
+		if len(unit.Problems) > 0 {
+			list = append(list, unit.Tenant)
+		}
+	}
+	slices.Sort(list)
+	text := strings.Join(list, " ")
+	if s.Retry {
+		text += "?"
+	}
+	return text
+}
+
+// TestNewcomersWithinATenant: units of one tenant that want one thing have a problem each, and so has
+// another tenant's that comes.
+func TestNewcomersWithinATenant(t *testing.T) {
+	for _, sort := range []string{"object", "value"} {
+		base := config.Load(wantedTree(sort, "shop"), nil)
+		s := (&Compiler{Base: base}).Snapshot("", wantedTree(sort, "shop shop/more zed"))
+		if diff := cmp.Diff("shop shop zed", troubled(s)); diff != "" {
+			t.Errorf("%s: tenants of units with problems (-want +got):\n%s%s", sort, diff, s.Problems)
+		}
+	}
+}
+
+// TestNewcomersAreNotWaitedFor: a unit waits for the one that has its namespace, and not for one that may
+// not have it.
+func TestNewcomersAreNotWaitedFor(t *testing.T) {
+	base := config.Load(wantedTree("namespace", "shop"), nil)
+	s := (&Compiler{Base: base}).Snapshot("", wantedTree("namespace", "shop zed"))
+	if got := troubled(s); got != "zed" {
+		t.Fatalf("units with problems: got %q, want zed\n%s", got, s.Problems)
+	}
+	var needs []string
+	for _, need := range s.Units.Get("services/other").Placements[0].Needs {
+		needs = append(needs, string(need.Unit))
+	}
+	if diff := cmp.Diff([]string{"services/shop"}, slices.Compact(needs)); diff != "" {
+		t.Errorf("needs (-want +got):\n%s", diff)
+	}
+}
+
+// wantedThings are documents of what only one unit may have.
+var wantedThings = map[string]string{
+	"object": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: shared}\ndata: {of: %s}\n",
+	"value":  "apiVersion: easy.example.com/v1\nkind: Web\nmetadata: {name: %s}\nspec: {host: a.example}\n",
+	"host": "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: %s, namespace: shared}\n" +
+		"spec: {rules: [{host: a.example}]}\n",
+}
+
+// wantedTree is a monorepo with units that want one thing, as a test writes them. There is another one
+// in the namespace "shared" in any case.
+func wantedTree(sort, units string) config.Tree {
+	files := fstest.MapFS{}
+	write := func(name, text string, args ...any) {
+		files[name] = &fstest.MapFile{Data: fmt.Appendf(nil, text, args...)}
+	}
+	write("swell.yaml", "apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: wanted}\n")
+	write("fleet/fleet.yaml", "apiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: sas-1}\n---\n"+
+		"apiVersion: swell.sh/v1\nkind: Rollout\nmetadata: {name: default}\nspec: {waves: [{name: all}]}\n")
+	write("kinds/web/web.proto", "syntax = \"proto3\";\npackage example.web;\n"+
+		"import \"github.com/yandex/protoc-gen-crd/library/go/k8s/protoc_gen_crd/proto/crd.proto\";\n"+
+		"message Web {\n  option (protoc_gen_crd.k8s_crd) = {api_group: \"easy.example.com\", kind: \"Web\"};\n  WebSpec spec = 1;\n}\n"+
+		"message WebSpec { string host = 1; }\n")
+	write("kinds/web/kind.yaml", "apiVersion: swell.sh/v1\nkind: EasyKind\nmetadata: {name: web}\nspec:\n  message: example.web.Web\n"+
+		"  unique: [{name: host, value: self.spec.host, in: fleet}]\n  objects:\n  - id: config\n    template:\n"+
+		"      {apiVersion: v1, kind: ConfigMap, metadata: {name: \"${self.metadata.name}\", namespace: shared}}\n")
+	if sort == "host" {
+		for _, tenant := range []string{"shop", "zed", "other"} {
+			const document = "apiVersion: swell.sh/v1\nkind: Tenant\nmetadata: {name: %s}\nspec: {namespaces: [shared]}\n"
+			write("fleet/"+tenant+".yaml", document, tenant)
+		}
+	}
+	const defaults = "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: all}\nspec: {tenant: %s, placement: {topology: cluster}}\n"
+	for _, unit := range append(strings.Fields(units), "other") {
+		path, isBroken := strings.CutPrefix(unit, "!")
+		tenant, _, _ := strings.Cut(path, "/")
+		write("services/"+path+"/swell.yaml", defaults, tenant)
+		text := fmt.Sprintf(wantedThings[sort], strings.ReplaceAll(path, "/", "-"))
+		switch {
+		case path == "other":
+			text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other, namespace: shared}\n"
+		case sort == "namespace":
+			text = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shared}\n"
+		case isBroken:
+			text += "mistyped: true\n"
+		}
+		write("services/"+path+"/x.yaml", "%s", text)
+	}
+	return config.Files(files)
+}
