@@ -136,7 +136,8 @@ func (e *expansion) request(c *chart) (request helm.Request, ok bool) {
 		return value
 	}
 	ok = true
-	request = helm.Request{Chart: c.files, Files: c.valuesFiles, Kubernetes: cmp.Or(e.cluster.Kubernetes, schema.Versions()[0])}
+	request = helm.Request{Chart: c.files, Files: c.valuesFiles, Tenant: e.unit.Defaults.Tenant,
+		Kubernetes: cmp.Or(e.cluster.Kubernetes, schema.Versions()[0])}
 	release, namespace, values := evaluate(c.release), evaluate(c.namespace), evaluate(c.values)
 	if !ok {
 		return request, false

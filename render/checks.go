@@ -188,8 +188,8 @@ type question struct {
 	problems func(finding checker.Finding, message string) document.Problems
 }
 
-func (q *question) request() checker.Request {
-	return checker.Request{Program: q.Program, File: q.File, Beside: q.Beside, Private: q.secret}
+func (q *question) request(tenant string) checker.Request {
+	return checker.Request{Program: q.Program, File: q.File, Beside: q.Beside, Private: q.secret, Tenant: tenant}
 }
 
 // question notes what is to be asked about an object that is good so far.
@@ -419,7 +419,7 @@ func (u *unitRenderer) judgeText(q *question) checker.Verdict {
 	if q.schema != nil {
 		return q.schema.judge(q.File.Content)
 	}
-	return u.checks.run.Judge(q.request())
+	return u.checks.run.Judge(q.request(u.unit.Defaults.Tenant))
 }
 
 // missing is what becomes of a question that no program can be asked.

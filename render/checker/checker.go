@@ -27,6 +27,8 @@ type Request struct {
 	// Private is set when a text may hold a secret: what is said of it is not to be
 	// stored.
 	Private bool
+	// Tenant is whose unit has the text. The verdict does not depend on it.
+	Tenant string
 }
 
 // File is a text with the name that the program sees.

@@ -17,6 +17,8 @@ type Request struct {
 	Kubernetes string
 	// APIVersions are what charts ask for with .Capabilities.APIVersions.Has, sorted.
 	APIVersions []string
+	// Tenant is whose unit has the chart. What it renders to does not depend on it.
+	Tenant string
 }
 
 // Chart is the files of a chart.

@@ -30,7 +30,7 @@ func TestPatience(t *testing.T) {
 		ask := func(key, group string, patience, takes time.Duration, want string, waits time.Duration) {
 			t.Helper()
 			begun := time.Now()
-			got, ok := w.Do(key, group, patience, job(key, takes, 0, &did))
+			got, ok := w.Do(key, Group{Name: group}, patience, job(key, takes, 0, &did))
 			synctest.Wait() // the work and who waits for it have the same patience
 			if ok != (want != "") || got != want || time.Since(begun) != waits {
 				t.Errorf("%s: got %q %t after %s, want %q after %s", key, got, ok, time.Since(begun), want, waits)
@@ -62,13 +62,13 @@ func TestKept(t *testing.T) {
 		var w Work[string, string]
 		var did int
 		for range 3 {
-			w.Do("a", "a", 0, job("a", time.Second, time.Hour, &did))
+			w.Do("a", Group{Name: "a"}, 0, job("a", time.Second, time.Hour, &did))
 		}
 		if did != 1 {
 			t.Errorf("%d jobs were done, want 1", did)
 		}
 		time.Sleep(2 * time.Hour)
-		if w.Do("a", "a", 0, job("a", time.Second, 0, &did)); did != 2 {
+		if w.Do("a", Group{Name: "a"}, 0, job("a", time.Second, 0, &did)); did != 2 {
 			t.Errorf("%d jobs were done after its time, want 2", did)
 		}
 	})
@@ -79,10 +79,10 @@ func TestNobodyTakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w Work[int, string]
 		var did int
-		w.Do(-1, "a", time.Second, job("", time.Minute, 0, &did)) // the group is late
+		w.Do(-1, Group{Name: "a"}, time.Second, job("", time.Minute, 0, &did)) // the group is late
 		synctest.Wait()
 		for key := range 3 * maxAsked {
-			w.Do(key, "a", time.Second, job("", time.Millisecond, 0, &did))
+			w.Do(key, Group{Name: "a"}, time.Second, job("", time.Millisecond, 0, &did))
 			time.Sleep(2 * time.Minute)
 		}
 		if len(w.asked) > maxAsked {
@@ -97,11 +97,11 @@ func TestPatientGoesAhead(t *testing.T) {
 		var w Work[int, string]
 		var did int
 		for key := range 10 {
-			w.Do(key, "a", time.Second, job("", time.Hour, 0, &did))
+			w.Do(key, Group{Name: "a"}, time.Second, job("", time.Hour, 0, &did))
 			synctest.Wait()
 		}
 		begun := time.Now()
-		if got, ok := w.Do(-1, "a", 0, job("it", time.Minute, 0, &did)); got != "it" || !ok || time.Since(begun) != time.Minute {
+		if got, ok := w.Do(-1, Group{Name: "a"}, 0, job("it", time.Minute, 0, &did)); got != "it" || !ok || time.Since(begun) != time.Minute {
 			t.Errorf("got %q %t after %s", got, ok, time.Since(begun))
 		}
 		time.Sleep(24 * time.Hour)
@@ -116,7 +116,7 @@ func TestLeft(t *testing.T) {
 		var now, most atomic.Int64
 		processors := runtime.GOMAXPROCS(0)
 		for key := range 10 * processors {
-			w.Do(key, fmt.Sprint(key), time.Second, func() (string, time.Duration) {
+			w.Do(key, Group{fmt.Sprint(key), "a"}, time.Second, func() (string, time.Duration) {
 				most.Store(max(most.Load(), now.Add(1)))
 				time.Sleep(time.Hour)
 				now.Add(-1)
@@ -135,19 +135,81 @@ func TestManyAside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w Work[int, string]
 		var did int
-		w.Do(-1, "a", time.Second, job("", time.Minute, 0, &did)) // the group is late
+		w.Do(-1, Group{Name: "a"}, time.Second, job("", time.Minute, 0, &did)) // the group is late
 		synctest.Wait()
 		for key := range 3 * maxAsked {
-			w.Do(key, "a", time.Second, job("", 100*time.Millisecond, 0, &did))
+			w.Do(key, Group{Name: "a"}, time.Second, job("", 100*time.Millisecond, 0, &did))
 		}
 		if len(w.asked) > maxAsked {
 			t.Errorf("%d are asked for", len(w.asked))
 		}
 		time.Sleep(lateFor / 3)
-		w.Do(3*maxAsked, "a", time.Second, job("last", 2*time.Second, 0, &did))
+		w.Do(3*maxAsked, Group{Name: "a"}, time.Second, job("last", 2*time.Second, 0, &did))
 		time.Sleep(lateFor / 3)
-		if got, ok := w.Do(3*maxAsked, "a", time.Second, job("", time.Second, 0, &did)); got != "last" || !ok {
+		if got, ok := w.Do(3*maxAsked, Group{Name: "a"}, time.Second, job("", time.Second, 0, &did)); got != "last" || !ok {
 			t.Errorf("got %q %t", got, ok)
 		}
+	})
+}
+
+// TestManyGroups: however many groups of an owner are late, callers wait for a few of them, and another
+// owner's work is done in turn, or aside before most of theirs.
+func TestManyGroups(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var w Work[string, string]
+		var did int
+		ask := func(owner, name string, takes time.Duration) (ok bool) {
+			_, ok = w.Do(owner+name, Group{owner, name}, 5*time.Second, job(name, takes, 0, &did))
+			synctest.Wait()
+			return ok
+		}
+		begun := time.Now()
+		for n := range 2 * maxWaiting {
+			if ask("bad", fmt.Sprint(n), time.Minute) {
+				t.Errorf("%d: in time", n)
+			}
+		}
+		if waited := time.Since(begun); waited != mostOfOwner*5*time.Second {
+			t.Errorf("callers waited %s for one owner", waited)
+		}
+		if len(w.asked) > maxWaiting+mostOfOwner+1 { // one is under way
+			t.Errorf("%d results are kept for one owner", len(w.asked))
+		}
+		if !ask("good", "quick", time.Second) {
+			t.Error("another owner's work is not done in turn")
+		}
+		for n := range mostOfOwner {
+			ask("good", fmt.Sprint(n), 10*time.Second)
+		}
+		if ask("good", "aside", time.Second) {
+			t.Error("work of an owner whose groups were late is done in turn")
+		}
+		time.Sleep(122 * time.Second) // one of the bad ones is under way, and one is next
+		if !ask("good", "aside", time.Second) {
+			t.Error("another owner's work is not done before all of the bad ones")
+		}
+		time.Sleep(lateWithin)
+		if !ask("good", "later", time.Second) {
+			t.Error("an owner's work stays aside")
+		}
+		time.Sleep(24 * time.Hour)
+	})
+}
+
+// TestManyOwners: however many owners have groups that are late, callers wait for a few of them.
+func TestManyOwners(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var w Work[string, string]
+		var did int
+		begun := time.Now()
+		for n := range 100 {
+			owner := fmt.Sprint(n)
+			w.Do(owner, Group{owner, "a"}, 5*time.Second, job(owner, time.Minute, 0, &did))
+			synctest.Wait()
+		}
+		if waited := time.Since(begun); waited != mostOfAll*5*time.Second {
+			t.Errorf("callers waited %s", waited)
+		}
+		time.Sleep(24 * time.Hour)
 	})
 }

@@ -154,7 +154,7 @@ func (w *worker) ask(request helm.Request, wait, cpu time.Duration) (reply engin
 		w.charts[slot] = request.Chart.Hash
 		_ = engine.Send(w.served, engine.Message{CPU: cpu, Slot: slot, Chart: &request.Chart}) // the answer tells
 	}
-	request.Chart = helm.Chart{}
+	request.Chart, request.Tenant = helm.Chart{}, ""
 	_ = engine.Send(w.served, engine.Message{CPU: cpu, Slot: slot, Request: &request})
 	return reply, engine.Receive(w.served, &reply)
 }

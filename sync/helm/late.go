@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/swell-sh/swell/render/helm"
+	"github.com/swell-sh/swell/sync/aside"
 )
 
 // lateFor is for how long a request that took too much time is answered with what became of it, and
@@ -52,7 +53,7 @@ func (r *Impatient) Render(request helm.Request) helm.Answer {
 }
 
 func (r *Renderer) within(request helm.Request, patience time.Duration) (helm.Answer, bool) {
-	return r.work.Do(keyOf(request), request.Chart.Hash, patience, func() (helm.Answer, time.Duration) {
+	return r.work.Do(keyOf(request), aside.Group{Owner: request.Tenant, Name: request.Chart.Hash}, patience, func() (helm.Answer, time.Duration) {
 		answer, tooLong := r.render(request)
 		if tooLong {
 			return answer, lateFor
