@@ -101,7 +101,8 @@ func TestPatientGoesAhead(t *testing.T) {
 			synctest.Wait()
 		}
 		begun := time.Now()
-		if got, ok := w.Do(-1, Group{Name: "a"}, 0, job("it", time.Minute, 0, &did)); got != "it" || !ok || time.Since(begun) != time.Minute {
+		got, ok := w.Do(-1, Group{Name: "a"}, 0, job("it", time.Minute, 0, &did))
+		if got != "it" || !ok || time.Since(begun) != time.Minute {
 			t.Errorf("got %q %t after %s", got, ok, time.Since(begun))
 		}
 		time.Sleep(24 * time.Hour)

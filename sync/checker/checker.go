@@ -100,7 +100,8 @@ func (b *Bound) Judge(request checker.Request) checker.Verdict {
 	if known, ok := r.known(key); ok {
 		return known
 	}
-	verdict, ok := r.work.Do(key, aside.Group{Owner: request.Tenant, Name: request.Program}, b.patience, func() (checker.Verdict, time.Duration) {
+	group := aside.Group{Owner: request.Tenant, Name: request.Program}
+	verdict, ok := r.work.Do(key, group, b.patience, func() (checker.Verdict, time.Duration) {
 		verdict := r.run(b.ctx, p, request)
 		if b.ctx.Err() == nil {
 			r.keep(key, request, verdict)

@@ -53,7 +53,8 @@ func (r *Impatient) Render(request helm.Request) helm.Answer {
 }
 
 func (r *Renderer) within(request helm.Request, patience time.Duration) (helm.Answer, bool) {
-	return r.work.Do(keyOf(request), aside.Group{Owner: request.Tenant, Name: request.Chart.Hash}, patience, func() (helm.Answer, time.Duration) {
+	group := aside.Group{Owner: request.Tenant, Name: request.Chart.Hash}
+	return r.work.Do(keyOf(request), group, patience, func() (helm.Answer, time.Duration) {
 		answer, tooLong := r.render(request)
 		if tooLong {
 			return answer, lateFor
