@@ -69,6 +69,12 @@ func (c *clock) read() (wall time.Time, steady time.Duration) {
 // now is the time within a pass, by the wall as it was when the pass began.
 func (c *clock) now() time.Time { return c.lastWall.Add(c.steady() - c.lastSteady) }
 
+// isSet says that the wall was set since the pass began.
+func (c *clock) isSet() bool {
+	wall, steady := c.read()
+	return wall.Sub(c.lastWall.Add(steady-c.lastSteady)).Abs() >= leastStep
+}
+
 // tell has a step told of, if it is a large one.
 func (c *clock) tell(step time.Duration) {
 	if step.Abs() >= toldStep {

@@ -26,9 +26,12 @@ type orders struct {
 	moved    []order.Order  // whose ends moved with the clock, and are to be stored
 	read     int64          // [store.Store.Changes] when they were read
 	standing order.Standing // in force
-	hurried  atomic.Bool    // see [Daemon.Hurry]; anybody sets it
-	pushed   atomic.Bool    // see [Daemon.Pushed]; anybody sets it
-	given    chan struct{}  // told of each order; anybody tells it
+	// lookedAt is when a pass looked for orders last, by the steady clock; nil before one of this
+	// process did.
+	lookedAt *time.Duration
+	hurried  atomic.Bool   // see [Daemon.Hurry]; anybody sets it
+	pushed   atomic.Bool   // see [Daemon.Pushed]; anybody sets it
+	given    chan struct{} // told of each order; anybody tells it
 
 	asks            []order.Ask   // that the store knows
 	brought, stored store.Brought // of the last commit that was taken, and as the store knows it
@@ -80,10 +83,23 @@ func (p *pass) takeOrders() error {
 }
 
 func (p *pass) readOrders() error {
+	now := p.clock.steady()
 	changes, err := p.tx.Changes()
-	if err != nil || changes == p.orders.read {
+	switch {
+	case err != nil:
 		return err
+	case changes != p.orders.read && p.clock.isSet():
+		p.wake() // the next pass goes by the clock that they may have been given by
+		return nil
+	case changes != p.orders.read:
+		err = p.readChanges(changes)
 	}
+	p.orders.lookedAt = &now
+	return err
+}
+
+// readChanges reads the orders of a store that changed.
+func (p *pass) readChanges(changes int64) (err error) {
 	if p.orders.standing, err = p.tx.Standing(); err != nil {
 		return err
 	}
@@ -131,6 +147,12 @@ func (p *pass) putInForce() {
 
 // obey carries out one order, or puts it in force.
 func (p *pass) obey(o *order.Order) error {
+	if ago := p.clock.now().Sub(o.At); o.Relative && p.orders.isOtherClock(ago, p.clock.steady()) {
+		o.Until = o.Until.Add(ago)
+		if err := p.tx.PutEnd(o); err != nil {
+			return err
+		}
+	}
 	switch err := o.Check(p.r.At); {
 	case err != nil: // its time is over, or another version of swell stored it
 		p.noteOrder(o, o.Verb, fmt.Sprintf("%s (not carried out: %s)", o.Text(), err))
@@ -161,6 +183,12 @@ func (p *pass) obey(o *order.Order) error {
 		p.r.Transitions = append(p.r.Transitions, p.state.Obey(*o, p.monorepo.wanted, p.r.At)...)
 	}
 	return p.tx.DropOrder(o)
+}
+
+// isOtherClock says that an order cannot have been given so long ago, as no pass looked meanwhile: the
+// clock was set since.
+func (o *orders) isOtherClock(ago, steady time.Duration) bool {
+	return ago < -leastStep || o.lookedAt != nil && ago > steady-*o.lookedAt+leastStep
 }
 
 // endStanding ends the orders that another one ends.

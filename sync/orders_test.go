@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/swell-sh/swell/sync/order"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/store"
@@ -98,5 +100,48 @@ func testOrderThatIsOver(t *testing.T, w *world) {
 	}
 	if lines := w.events("app", "pause"); len(lines) != 1 || !strings.Contains(lines[0], "not carried out: until ") {
 		t.Errorf("history: %q", lines)
+	}
+}
+
+// TestOrdersByAnotherClock: where the clock is set between the beginning of a pass and an order that it takes,
+// the order is in force for as long as it was given for. Of one that was given while there was no daemon,
+// the time counts.
+func TestOrdersByAnotherClock(t *testing.T) { simulated(t, testOrdersByAnotherClock) }
+
+func testOrdersByAnotherClock(t *testing.T, w *world) {
+	w.release()
+	given := func(by string, at time.Time) {
+		o := order.Order{At: at, By: by, Verb: order.Pause, Scope: order.Scope{Unit: "services/app"}}
+		o.EndAfter(5 * time.Minute)
+		w.beside(func(tx *store.Tx) error {
+			_, err := tx.Give(o, "")
+			return err
+		})
+	}
+	ends := func() map[string]time.Duration {
+		found := map[string]time.Duration{}
+		standing, err := w.store.Standing()
+		w.must(err)
+		for _, o := range standing {
+			found[o.By] = o.Until.Sub(w.now).Round(time.Minute)
+		}
+		return found
+	}
+	given("back", w.now.Add(-time.Hour))
+	given("forward", w.now.Add(time.Hour))
+	given("same", w.now)
+	w.pass()
+	want := map[string]time.Duration{"back": 5 * time.Minute, "forward": 5 * time.Minute, "same": 5 * time.Minute}
+	if diff := cmp.Diff(want, ends()); diff != "" {
+		t.Errorf("in force (-want +got):\n%s", diff)
+	}
+	w.stop()
+	given("down", w.now.Add(-time.Hour))
+	given("down lately", w.now.Add(-2*time.Minute))
+	w.start()
+	w.pass()
+	want["down lately"] = 3 * time.Minute
+	if diff := cmp.Diff(want, ends()); diff != "" {
+		t.Errorf("in force after a restart (-want +got):\n%s", diff)
 	}
 }
