@@ -110,8 +110,8 @@ func TestOrdersByAnotherClock(t *testing.T) { simulated(t, testOrdersByAnotherCl
 
 func testOrdersByAnotherClock(t *testing.T, w *world) {
 	w.release()
-	given := func(by string, at time.Time) {
-		o := order.Order{At: at, By: by, Verb: order.Pause, Scope: order.Scope{Unit: "services/app"}}
+	given := func(by string, when time.Time) {
+		o := order.Order{At: when, By: by, Verb: order.Pause, Scope: order.Scope{Unit: "services/app"}}
 		o.EndAfter(5 * time.Minute)
 		w.beside(func(tx *store.Tx) error {
 			_, err := tx.Give(o, "")
