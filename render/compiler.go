@@ -72,6 +72,7 @@ type Compiler struct {
 	uses      useCounts
 	hosts     Hosts
 	disputed  disputed
+	demands   demands
 }
 
 // marks say which units have to be looked at when something happens to others.
@@ -103,8 +104,10 @@ type entry struct {
 	slots   []uint32 // of its claims, by placement; [noSlot] where there are none
 	claimed []byte   // the packed result that the claims are of
 	valued  bool     // its unique values are claimed too
-	// settings are what the unit sets for namespaces; mostly none.
+	// settings are what the unit sets for namespaces; mostly none. spaces are the names of those whose
+	// settings it was judged by.
 	settings []setting
+	spaces   []string
 
 	traces []*result // during a pass, that the cache has under static; nil when not asked, or done with
 	failed *result   // during a pass, a result that is not to be remembered
@@ -169,7 +172,7 @@ func (c *Compiler) snapshot(commit config.Commit, tree config.Tree, past config.
 	mistyped, goneUses := config.JudgeIdle(slices.Concat(p.idleCheckers(), p.world.idlePolicies()), past.Taken)
 	s.Problems = slices.Concat(s.Problems, mistypedKinds, p.untakenDenials(), mistyped)
 	s.Idle = slices.Concat(gone, goneKinds, goneUses).Sorted()
-	s.Notes = slices.Concat(rules.policies.notes, otherVersions(repository), s.Idle).Sorted()
+	s.Notes = slices.Concat(rules.policies.notes, otherVersions(repository), s.Idle, p.quotaNotes).Sorted()
 	s.world, s.Units, s.Rendered = p.world, c.units, int(p.rendered.Load())
 	s.Problems = append(s.Problems, rules.problemsOfBase()...)
 	s.Problems = append(s.Problems, p.world.problems...)
@@ -215,7 +218,9 @@ type pass struct {
 	replaced map[string]bool // kinds of documents that entries had and may not have any more
 	denials  []*denial
 	earlier  *Commit // the base, once somebody asked for a unit of it
-	rendered atomic.Int64
+	// quotaNotes are about quotas that units exceed together, of which none wants more than before.
+	quotaNotes document.Problems
+	rendered   atomic.Int64
 }
 
 // begin makes the new commit's world as far as it does not depend on units, and

@@ -252,16 +252,20 @@ func (p *pass) takeSpaces(entries []*entry) bool {
 	for _, e := range entries {
 		path := e.source.Path
 		var settings []setting
-		inSpace := false
+		e.spaces = nil
 		if p.entries[path] == e {
 			r := e.result()
 			settings = r.settings
-			inSpace = slices.ContainsFunc(r.reads, func(r read) bool { return r.what == readSpace })
+			for _, read := range r.reads {
+				if read.what == readSpace {
+					e.spaces = append(e.spaces, shared(read.name))
+				}
+			}
 		}
 		changed = changed || len(settings)+len(e.settings) > 0 // also where the same are in another place
 		e.settings = settings
 		set(p.settled, path, len(settings) > 0)
-		set(p.inSpaces, path, inSpace)
+		set(p.inSpaces, path, len(e.spaces) > 0)
 	}
 	if !changed {
 		return false

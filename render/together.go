@@ -99,7 +99,9 @@ func (p *pass) causedByOthers() map[config.UnitPath]document.Problems {
 	for path, problems := range p.contested.problems {
 		all[path] = slices.Clone(problems)
 	}
-	for _, found := range []map[config.UnitPath]document.Problems{p.hostProblems(), p.accountProblems()} {
+	overQuota, notes := p.quotaProblems()
+	p.quotaNotes = notes
+	for _, found := range []map[config.UnitPath]document.Problems{p.hostProblems(), p.accountProblems(), overQuota} {
 		for path, problems := range found {
 			all[path] = append(all[path], problems...)
 		}

@@ -84,7 +84,7 @@ func podsOf(object runtime.Object) int64 {
 type resources struct{ requests, limits core.ResourceList }
 
 func (r resources) plus(other resources) resources {
-	return resources{sum(r.requests, other.requests), sum(r.limits, other.limits)}
+	return resources{Sum(r.requests, other.requests), Sum(r.limits, other.limits)}
 }
 
 func (r resources) atLeast(other resources) resources {
@@ -197,7 +197,8 @@ func (c *container) addDefaults(items []core.LimitRangeItem) {
 	}
 }
 
-func sum(a, b core.ResourceList) core.ResourceList {
+// Sum adds up two lists, neither of which is changed.
+func Sum(a, b core.ResourceList) core.ResourceList {
 	return merged(a, b, func(x, y resource.Quantity) resource.Quantity {
 		x = x.DeepCopy()
 		x.Add(y)
@@ -317,11 +318,8 @@ var computed = map[core.ResourceName]func(r resources) (core.ResourceList, core.
 	core.ResourceLimitsMemory:   func(r resources) (core.ResourceList, core.ResourceName) { return r.limits, core.ResourceMemory },
 }
 
-// isScoped says whether a quota is about some pods only: which ones is not computed.
-func isScoped(q Quota) bool { return len(q.Spec.Scopes) > 0 || q.Spec.ScopeSelector != nil }
-
 func (p *pod) checkQuota(q Quota, pods int64, refuse func(field []any, format string, args ...any)) {
-	if isScoped(q) {
+	if q.IsScoped() {
 		return
 	}
 	for _, name := range sorted(q.Spec.Hard) {
@@ -363,7 +361,7 @@ func checkClaim(claim *core.PersistentVolumeClaim, n *Namespace, refuse func(by 
 		}
 	}
 	for _, q := range n.Quotas {
-		if hard, ok := q.Spec.Hard[core.ResourceRequestsStorage]; ok && storage.Cmp(hard) > 0 && !isScoped(q) {
+		if hard, ok := q.Spec.Hard[core.ResourceRequestsStorage]; ok && storage.Cmp(hard) > 0 && !q.IsScoped() {
 			refuse(ResourceQuota)(field, "%s, quota %q has %s", &storage, q.Name, &hard)
 		}
 	}
@@ -371,7 +369,7 @@ func checkClaim(claim *core.PersistentVolumeClaim, n *Namespace, refuse func(by 
 
 // checkCount refuses an object of which there may be none.
 func (r *request) checkCount(q Quota, refuse func(field []any, format string, args ...any)) {
-	if isScoped(q) {
+	if q.IsScoped() {
 		return
 	}
 	names := []core.ResourceName{core.ResourceName("count/" + r.object.Resource), core.ResourceName(r.object.Resource)}

@@ -1,0 +1,239 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	core "k8s.io/api/core/v1"
+	quantity "k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
+	"github.com/swell-sh/swell/render/object"
+	"github.com/swell-sh/swell/render/policy"
+)
+
+// demand is what a unit takes of the quotas of a namespace, by their names.
+type demand struct {
+	quotas map[string]core.ResourceList
+	first  document.Position // of an object that takes some
+}
+
+// demands are those of units in namespaces with quotas. They are kept from commit to commit.
+type demands map[config.UnitPath]unitDemand
+
+// unitDemand is what a unit takes, by the names of spaces, and what that depends on.
+type unitDemand struct {
+	made   string
+	spaces map[string]demand
+}
+
+// overdraft is a resource of a quota of which the units of a namespace want more than there is.
+type overdraft struct {
+	space, quota string
+	resource     core.ResourceName
+	hard, all    quantity.Quantity
+}
+
+// quotaProblems are those of units that want more than before of a quota that all units of its namespace
+// together exceed. Where nobody wants more, or nobody knows what units had, it is a note.
+func (p *pass) quotaProblems() (problems map[config.UnitPath]document.Problems, notes document.Problems) {
+	problems = map[config.UnitPath]document.Problems{}
+	with := p.spacesWithQuotas()
+	p.takeDemands(with)
+	before := past{pass: p}
+	for _, over := range p.overdrafts(with) {
+		if !p.blameForQuota(over, with[over.space], &before, problems) {
+			notes = append(notes, p.overdraftNote(over))
+		}
+	}
+	for _, list := range problems {
+		for i := range list {
+			list[i].Retry = before.unknown
+		}
+	}
+	return problems, notes
+}
+
+// spacesWithQuotas are the namespaces of clusters with quotas that are not about some pods only.
+func (p *pass) spacesWithQuotas() map[string]*policy.Namespace {
+	with := map[string]*policy.Namespace{}
+	if p.world.policies == nil {
+		return with
+	}
+	for _, all := range []spaces{p.world.spaces, p.world.factSpaces(false)} {
+		for cluster, namespaces := range all {
+			for name, known := range namespaces {
+				if !slices.ContainsFunc(known.settings, func(s setting) bool { return s.kind == policy.ResourceQuota }) {
+					continue
+				}
+				n := p.world.namespace(namespaceKey{cluster: cluster, name: name}, own{})
+				if slices.ContainsFunc(n.Quotas, func(q policy.Quota) bool { return !q.IsScoped() }) {
+					with[spaceName(cluster, name)] = n
+				}
+			}
+		}
+	}
+	return with
+}
+
+// takeDemands brings what units take up to date.
+func (p *pass) takeDemands(with map[string]*policy.Namespace) {
+	if len(with) == 0 {
+		p.demands = nil
+		return
+	}
+	taken := demands{}
+	for path := range p.inSpaces {
+		e := p.entries[path]
+		var spaces []string
+		made := fmt.Sprintf("%x", e.unit.body)
+		for _, name := range e.spaces {
+			if with[name] != nil {
+				spaces, made = append(spaces, name), made+p.world.spaceHash(name, own{})
+			}
+		}
+		switch known := p.demands[path]; {
+		case len(spaces) == 0 || len(e.unit.Problems) > 0:
+		case known.made == made:
+			taken[path] = known
+		default:
+			bundles, err := p.world.bundles(e.unit)
+			if err == nil { // else it is a problem of the unit
+				taken[path] = unitDemand{made, demandsOf(bundles, spaces, with)}
+			}
+		}
+	}
+	p.demands = taken
+}
+
+// demandsOf are what bundles take in some spaces.
+func demandsOf(bundles []*object.Bundle, spaces []string, with map[string]*policy.Namespace) map[string]demand {
+	found := map[string]demand{}
+	for _, b := range bundles {
+		for _, o := range b.Objects {
+			space := spaceName(b.Target.Cluster(), o.ID.Namespace)
+			n := with[space]
+			if n == nil || o.Hook() != "" || !slices.Contains(spaces, space) {
+				continue
+			}
+			var content map[string]any
+			if json.Unmarshal(o.JSON, &content) != nil {
+				continue // swell made it
+			}
+			for i := range n.Quotas {
+				takes := policy.Demand(o.APIVersion(), o.ID.Kind, content, n, &n.Quotas[i])
+				if len(takes) == 0 {
+					continue
+				}
+				d := found[space]
+				if d.quotas == nil {
+					d = demand{map[string]core.ResourceList{}, o.Spec}
+				}
+				d.quotas[n.Quotas[i].Name] = policy.Sum(d.quotas[n.Quotas[i].Name], takes)
+				found[space] = d
+			}
+		}
+	}
+	return found
+}
+
+// overdrafts are the resources of which the units of namespaces want more than their quotas have.
+func (p *pass) overdrafts(with map[string]*policy.Namespace) (list []overdraft) {
+	sums := map[string]map[string]core.ResourceList{} // by space and quota
+	for _, unit := range p.demands {
+		for space, d := range unit.spaces {
+			if sums[space] == nil {
+				sums[space] = map[string]core.ResourceList{}
+			}
+			for quota, amounts := range d.quotas {
+				sums[space][quota] = policy.Sum(sums[space][quota], amounts)
+			}
+		}
+	}
+	for _, space := range slices.Sorted(maps.Keys(sums)) {
+		for _, q := range with[space].Quotas {
+			all := sums[space][q.Name]
+			for _, name := range slices.Sorted(maps.Keys(all)) {
+				if hard, want := q.Spec.Hard[name], all[name]; want.Cmp(hard) > 0 {
+					list = append(list, overdraft{space, q.Name, name, hard, want})
+				}
+			}
+		}
+	}
+	return list
+}
+
+// blameForQuota gives a problem to each unit that wants more of a quota than it had.
+func (p *pass) blameForQuota(over overdraft, n *policy.Namespace, before *past, problems map[config.UnitPath]document.Problems) (blamed bool) {
+	if p.Releases == nil && p.world.base == nil {
+		return false
+	}
+	for _, path := range slices.Sorted(maps.Keys(p.demands)) {
+		d := p.demands[path].spaces[over.space]
+		wants := d.quotas[over.quota][over.resource]
+		had := p.demandBefore(path, over, n, before)
+		if wants.Cmp(had) <= 0 {
+			continue
+		}
+		more := wants.DeepCopy()
+		more.Sub(had)
+		message := fmt.Sprintf("%s; this one wants %s, which is %s more than before", over.text(), &wants, &more)
+		problems[path] = append(problems[path], document.Problem{Position: d.first, Code: document.CodePolicy, Message: message, Unit: string(path)})
+		blamed = true
+	}
+	return blamed
+}
+
+// demandBefore is what a unit took of a resource by its newest release, or where no fleet is known, in
+// the base.
+func (p *pass) demandBefore(path config.UnitPath, over overdraft, n *policy.Namespace, before *past) (had quantity.Quantity) {
+	released, base := before.states(path)
+	state := base
+	if p.Releases != nil {
+		state = released
+	}
+	unit := before.unit(state, path)
+	if unit == nil || len(unit.Problems) > 0 {
+		return had
+	}
+	bundles, err := state.bundlesOf(unit)
+	if err != nil {
+		before.unknown = true
+		return had
+	}
+	found := demandsOf(bundles, []string{over.space}, map[string]*policy.Namespace{over.space: n})
+	return found[over.space].quotas[over.quota][over.resource]
+}
+
+// bundlesOf are those of a unit of the commit.
+func (c *Commit) bundlesOf(unit *Unit) ([]*object.Bundle, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.pass.world.bundles(unit)
+}
+
+func (o *overdraft) text() string {
+	cluster, namespace, _ := strings.Cut(o.space, " ")
+	return fmt.Sprintf("namespace %s in cluster %s: quota %q has %s of %s, and the units there want %s in all",
+		namespace, cluster, o.quota, &o.hard, o.resource, &o.all)
+}
+
+// overdraftNote is a note at the unit that wants most.
+func (p *pass) overdraftNote(over overdraft) document.Problem {
+	var most quantity.Quantity
+	note := document.Problem{Code: document.CodePolicy, Message: over.text()}
+	for _, path := range slices.Sorted(maps.Keys(p.demands)) {
+		d := p.demands[path].spaces[over.space]
+		if wants := d.quotas[over.quota][over.resource]; wants.Cmp(most) > 0 {
+			most, note.Position, note.Unit = wants, d.first, string(path)
+		}
+	}
+	return note
+}

@@ -1,0 +1,107 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
+)
+
+// TestQuotasOfAll: where the units of a namespace together want more than a quota has, those that want more
+// than before have a problem. Where none does, or nobody knows what units had, it is a note. A commit is
+// written as units with the replicas of a Deployment of 500m each, and "quota=" is how much CPU there is.
+// Releases are written as units with their commits; the base is the commit before the newest one.
+func TestQuotasOfAll(t *testing.T) {
+	const (
+		has  = `namespace shop in cluster sas-1: quota "q" has %s of requests.cpu, and the units there want %s in all`
+		this = "; this one wants %s, which is %s more than before"
+	)
+	told := func(unit, format string, args ...any) string { return unit + ": " + fmt.Sprintf(format, args...) }
+	for name, c := range map[string]struct {
+		commits  []string
+		releases string
+		problems []string
+		notes    []string
+	}{
+		"enough": {[]string{"quota=4 a=4", "quota=4 a=4 b=4"}, "", nil, nil},
+		"one wants more": {[]string{"quota=4 a=4 b=4", "quota=4 a=4 b=5"}, "",
+			[]string{told("b", has+this, "4", "4500m", "2500m", "500m")}, nil},
+		"one comes": {[]string{"quota=4 a=8", "quota=4 a=8 b=1"}, "",
+			[]string{told("b", has+this, "4", "4500m", "500m", "500m")}, nil},
+		"both want more": {[]string{"quota=4 a=4 b=4", "quota=4 a=5 b=6"}, "",
+			[]string{told("a", has+this, "4", "5500m", "2500m", "500m"), told("b", has+this, "4", "5500m", "3", "1")}, nil},
+		"one gives, and one takes more": {[]string{"quota=4 a=4 b=4", "quota=4 a=3 b=6"}, "",
+			[]string{told("b", has+this, "4", "4500m", "3", "1")}, nil},
+		"the quota falls": {[]string{"quota=4 a=4 b=5", "quota=3 a=4 b=4"}, "", nil,
+			[]string{told("a", has, "3", "4")}},
+		"at first": {[]string{"quota=2 a=4 b=1"}, "", nil, []string{told("a", has, "2", "2500m")}},
+		"merged in spite of its problem": {[]string{"quota=4 a=4 b=4", "quota=4 a=4 b=5", "quota=4 a=4 b=5 c=0"}, "a:0 b:0",
+			[]string{told("b", has+this, "4", "4500m", "2500m", "500m")}, nil},
+		"never released": {[]string{"quota=4 a=8", "quota=4 a=8 b=1", "quota=4 a=8 b=1"}, "a:0",
+			[]string{told("b", has+this, "4", "4500m", "500m", "500m")}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &releases{units: map[config.UnitPath]config.Commit{}}
+			var kept Compiler
+			for i, text := range c.commits {
+				r.trees = append(r.trees, quotaTree(text))
+				if i < len(c.commits)-1 {
+					kept.Base = kept.Snapshot("", r.trees[i]).Repository
+				}
+			}
+			for _, each := range strings.Fields(c.releases) {
+				unit, commit, _ := strings.Cut(each, ":")
+				r.units[config.UnitPath("services/"+unit)] = config.Commit(commit)
+			}
+			anew := Compiler{Base: kept.Base}
+			if c.releases != "" {
+				kept.Releases, anew.Releases = r, r
+			}
+			for _, compiler := range []*Compiler{&kept, &anew} {
+				s := compiler.Snapshot("", r.trees[len(r.trees)-1])
+				if diff := cmp.Diff([][]string{c.problems, c.notes}, [][]string{tellUnits(s.Problems), tellUnits(s.Notes)}); diff != "" {
+					t.Errorf("problems and notes (-want +got):\n%s", diff)
+				}
+			}
+		})
+	}
+}
+
+func tellUnits(problems document.Problems) (told []string) {
+	for _, p := range problems {
+		told = append(told, strings.TrimPrefix(p.Unit, "services/")+": "+p.Message)
+	}
+	return told
+}
+
+// quotaTree is a monorepo, as a test writes it.
+func quotaTree(text string) config.Tree {
+	files := fstest.MapFS{}
+	write := func(name, text string, args ...any) {
+		files[name] = &fstest.MapFile{Data: fmt.Appendf(nil, text, args...)}
+	}
+	write("swell.yaml", "apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: quotas}\n")
+	write("fleet/fleet.yaml", "apiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: sas-1}\n---\n"+
+		"apiVersion: swell.sh/v1\nkind: Rollout\nmetadata: {name: default}\nspec: {waves: [{name: all}]}\n")
+	write("services/swell.yaml", "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: all}\nspec: {placement: {topology: cluster}}\n")
+	for _, each := range strings.Fields(text) {
+		name, number, _ := strings.Cut(each, "=")
+		if name == "quota" {
+			write("services/space/x.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n---\n"+
+				"apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q, namespace: shop}\nspec: {hard: {requests.cpu: %q}}\n", number)
+			continue
+		}
+		write("services/"+name+"/x.yaml", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: %[1]s, namespace: shop}\nspec:\n"+
+			"  replicas: %[2]s\n  selector: {matchLabels: {app: %[1]s}}\n  template:\n    metadata: {labels: {app: %[1]s}}\n"+
+			"    spec: {containers: [{name: main, image: registry.example.com/a, resources: {requests: {cpu: 500m}}}]}\n", name, number)
+	}
+	return config.Files(files)
+}
