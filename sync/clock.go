@@ -69,12 +69,6 @@ func (c *clock) read() (wall time.Time, steady time.Duration) {
 // now is the time within a pass, by the wall as it was when the pass began.
 func (c *clock) now() time.Time { return c.lastWall.Add(c.steady() - c.lastSteady) }
 
-// isSet says that the wall was set since the pass began.
-func (c *clock) isSet() bool {
-	wall, steady := c.read()
-	return wall.Sub(c.lastWall.Add(steady-c.lastSteady)).Abs() >= leastStep
-}
-
 // tell has a step told of, if it is a large one.
 func (c *clock) tell(step time.Duration) {
 	if step.Abs() >= toldStep {
@@ -124,8 +118,8 @@ func (d *Daemon) openClock(inForce order.Standing) {
 	now := d.clock.lastWall
 	if ahead := known.Sub(now); !known.IsZero() && ahead >= leastStep {
 		d.clock.tell(-ahead)
-		d.orders.shift(-ahead, func(o *order.Order) bool { // those that wait may have been given by the clock as it is
-			return o.At.After(now) || slices.ContainsFunc(inForce, func(known order.Order) bool { return known.Seq == o.Seq })
+		d.orders.shift(-ahead, func(o *order.Order) bool { // those that wait are moved when they are taken
+			return slices.ContainsFunc(inForce, func(known order.Order) bool { return known.Seq == o.Seq })
 		})
 		d.shift(-ahead)
 	}

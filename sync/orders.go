@@ -85,13 +85,7 @@ func (p *pass) takeOrders() error {
 func (p *pass) readOrders() error {
 	now := p.clock.steady()
 	changes, err := p.tx.Changes()
-	switch {
-	case err != nil:
-		return err
-	case changes != p.orders.read && p.clock.isSet():
-		p.wake() // the next pass goes by the clock that they may have been given by
-		return nil
-	case changes != p.orders.read:
+	if err == nil && changes != p.orders.read {
 		err = p.readChanges(changes)
 	}
 	p.orders.lookedAt = &now
@@ -153,7 +147,7 @@ func (p *pass) obey(o *order.Order) error {
 			return err
 		}
 	}
-	switch err := o.Check(p.r.At); {
+	switch err := o.Check(p.timeFor(o)); {
 	case err != nil: // its time is over, or another version of swell stored it
 		p.noteOrder(o, o.Verb, fmt.Sprintf("%s (not carried out: %s)", o.Text(), err))
 		return p.tx.DropOrder(o)
@@ -183,6 +177,15 @@ func (p *pass) obey(o *order.Order) error {
 		p.r.Transitions = append(p.r.Transitions, p.state.Obey(*o, p.monorepo.wanted, p.r.At)...)
 	}
 	return p.tx.DropOrder(o)
+}
+
+// timeFor is the time by which the end of an order is judged: that of the pass, or, where somebody said when it
+// ends, the wall as it is. It may have been set since the pass began.
+func (p *pass) timeFor(o *order.Order) time.Time {
+	if o.Relative {
+		return p.r.At
+	}
+	return p.clock.wall()
 }
 
 // isOtherClock says that an order cannot have been given so long ago, as no pass looked meanwhile: the
@@ -218,7 +221,7 @@ func (p *pass) endStanding(o *order.Order) error {
 func (p *pass) endOverdue() error {
 	var left, over order.Standing
 	for _, o := range p.orders.standing {
-		if o.Over(p.r.At) {
+		if o.Over(p.timeFor(&o)) {
 			over = append(over, o)
 		} else {
 			left = append(left, o)

@@ -132,16 +132,25 @@ func testOrdersByAnotherClock(t *testing.T, w *world) {
 	given("same", w.now)
 	w.pass()
 	want := map[string]time.Duration{"back": 5 * time.Minute, "forward": 5 * time.Minute, "same": 5 * time.Minute}
-	if diff := cmp.Diff(want, ends()); diff != "" {
-		t.Errorf("in force (-want +got):\n%s", diff)
+	wantNow := func(when string) {
+		t.Helper()
+		if diff := cmp.Diff(want, ends()); diff != "" {
+			t.Errorf("in force %s (-want +got):\n%s", when, diff)
+		}
 	}
+	wantNow("at once")
 	w.stop()
 	given("down", w.now.Add(-time.Hour))
 	given("down lately", w.now.Add(-2*time.Minute))
 	w.start()
 	w.pass()
 	want["down lately"] = 3 * time.Minute
-	if diff := cmp.Diff(want, ends()); diff != "" {
-		t.Errorf("in force after a restart (-want +got):\n%s", diff)
-	}
+	wantNow("after a restart")
+	w.stop()
+	w.now = w.now.Add(-time.Hour)
+	given("down, and set back", w.now.Add(time.Hour))
+	w.start()
+	w.pass()
+	want["down, and set back"] = 5 * time.Minute
+	wantNow("after a restart by another clock")
 }

@@ -6,6 +6,7 @@
 package aside
 
 import (
+	"maps"
 	"runtime"
 	"slices"
 	"sync"
@@ -27,10 +28,11 @@ const (
 	lateWithin  = time.Minute
 	mostOfOwner = 2
 	mostOfAll   = 6
-	// maxAsked is how many results are kept that nobody has taken, with those that are to be made aside,
-	// and maxWaiting how many are to be made aside for an owner.
+	// maxAsked is how many results are kept that nobody has taken, with those that are to be made aside.
+	// Of these an owner has maxWaiting at most, and fewWaiting however many others have.
 	maxAsked   = 1000
 	maxWaiting = 250
+	fewWaiting = 5
 )
 
 // Work is work of one sort. Equal keys ask for the same, which is done once while it is under way.
@@ -116,7 +118,7 @@ func (w *Work[K, V]) begin(key K, group Group, patience time.Duration, do func()
 			}
 		}
 	}
-	if late && (len(w.asked) >= maxAsked || w.aside.waiting(group.Owner) >= maxWaiting) {
+	if waiting := w.aside.waiting(group.Owner); late && (waiting >= maxWaiting || waiting >= fewWaiting && len(w.asked) >= maxAsked) {
 		return nil, late
 	}
 	r = &result[V]{done: make(chan struct{})}
@@ -150,10 +152,13 @@ func (w *Work[K, V]) isLate(group Group) bool {
 	if since, late := w.late[group]; late && time.Since(since) <= lateFor {
 		return true
 	}
-	delete(w.late, group)
+	maps.DeleteFunc(w.late, func(_ Group, since time.Time) bool { return time.Since(since) > lateFor })
 	w.missed = slices.DeleteFunc(w.missed, func(m missed) bool { return time.Since(m.time) > lateWithin })
 	ofOwner := 0
 	for _, m := range w.missed {
+		if m.Group == group {
+			return true
+		}
 		if m.Owner == group.Owner {
 			ofOwner++
 		}

@@ -214,3 +214,42 @@ func TestManyOwners(t *testing.T) {
 		time.Sleep(24 * time.Hour)
 	})
 }
+
+// TestNoTurns: while others have all turns, callers for one group wait once.
+func TestNoTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var w Work[string, string]
+		var did int
+		for n := range 2 * runtime.GOMAXPROCS(0) {
+			go w.Do(fmt.Sprint("patient", n), Group{"b", "b"}, 0, job("", time.Hour, 0, &did))
+		}
+		synctest.Wait()
+		begun := time.Now()
+		for n := range 50 {
+			w.Do(fmt.Sprint(n), Group{"a", "a"}, 5*time.Second, job("", time.Second, 0, &did))
+		}
+		if waited := time.Since(begun); waited != 5*time.Second {
+			t.Errorf("callers waited %s", waited)
+		}
+		time.Sleep(24 * time.Hour)
+	})
+}
+
+// TestEveryOwnerIsServed: however much others have asked for aside, an owner's work is begun.
+func TestEveryOwnerIsServed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var w Work[string, string]
+		var did int
+		for owner := range 10 {
+			for n := range maxWaiting {
+				w.Do(fmt.Sprint(owner, n), Group{fmt.Sprint(owner), fmt.Sprint(n)}, time.Millisecond, job("", time.Minute, 0, &did))
+			}
+		}
+		w.Do("it", Group{"last", "a"}, time.Millisecond, job("it", time.Minute, 0, &did))
+		time.Sleep(time.Hour)
+		if got, ok := w.Do("it", Group{"last", "a"}, time.Millisecond, job("", time.Minute, 0, &did)); got != "it" || !ok {
+			t.Errorf("got %q %t", got, ok)
+		}
+		time.Sleep(90 * 24 * time.Hour)
+	})
+}

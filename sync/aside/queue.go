@@ -31,10 +31,12 @@ func (q *queue) next() (work func()) {
 	}
 	owner := q.owners[0]
 	q.owners = q.owners[1:]
-	if work, q.work[owner] = q.work[owner][0], q.work[owner][1:]; len(q.work[owner]) == 0 {
-		delete(q.work, owner)
-	} else {
+	list := q.work[owner]
+	work, list[0] = list[0], nil // it may hold a whole chart
+	if q.work[owner] = list[1:]; len(list) > 1 {
 		q.owners = append(q.owners, owner)
+	} else {
+		delete(q.work, owner)
 	}
 	return work
 }

@@ -106,7 +106,7 @@ func (u *Unit) turn(wave int, removing bool) int {
 func (u *Unit) deferredTurn() int {
 	first := math.MaxInt
 	for _, t := range u.list() {
-		if t.Trouble == TroubleDeferred && t.Masked == "" {
+		if t.Trouble == TroubleDeferred && t.Masked == "" && t.Wave >= 0 {
 			first = min(first, u.turn(t.Wave, t.Wanted == ""))
 		}
 	}

@@ -128,7 +128,7 @@ func (r *row) defers(wave int, removing bool) bool {
 		if removes := t.Wanted == ""; removes != removing {
 			earlier = removing
 		}
-		if earlier && t.Trouble == "deferred" && t.Masked == "" {
+		if earlier && t.Wave >= 0 && t.Trouble == "deferred" && t.Masked == "" {
 			return true
 		}
 	}
