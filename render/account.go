@@ -58,8 +58,10 @@ func (p *pass) account() {
 			changes[path] = e.unit
 		}
 	}
+	refused := p.contested.refused
 	p.contested = p.contest()
 	p.outside = p.causedByOthers()
+	brings = brings || !maps.EqualFunc(refused, p.contested.refused, maps.Equal)
 	if brings {
 		again = slices.Collect(maps.Values(p.entries))
 	}

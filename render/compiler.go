@@ -73,6 +73,8 @@ type Compiler struct {
 	hosts     Hosts
 	disputed  disputed
 	demands   demands
+	// remembered is what units had in earlier commits.
+	remembered map[pastKey]*holdings
 }
 
 // marks say which units have to be looked at when something happens to others.
@@ -217,7 +219,8 @@ type pass struct {
 	gone     []*entry
 	replaced map[string]bool // kinds of documents that entries had and may not have any more
 	denials  []*denial
-	earlier  *Commit // the base, once somebody asked for a unit of it
+	base     *Commit                   // once somebody asked for a unit of it
+	loaded   map[config.Commit]*Commit // earlier ones, nil where Git does not have one
 	// quotaNotes are about quotas that units exceed together, of which none wants more than before.
 	quotaNotes document.Problems
 	rendered   atomic.Int64

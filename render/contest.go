@@ -17,8 +17,8 @@ import (
 // that more than one unit has.
 type contests struct {
 	among    string // the units that want the same objects, as they are
-	asked    bool   // memory matters
-	memory   memory // who had them before
+	asked    bool   // evidence matters
+	evidence evidence
 	refused  refusals
 	objects  map[config.UnitPath]document.Problems
 	problems map[config.UnitPath]document.Problems // all
@@ -56,20 +56,20 @@ func (p *pass) contestObjects() contests {
 	for _, path := range units {
 		fmt.Fprintf(&among, "%q %q %x\n", path, p.entries[path].unit.Tenant, p.entries[path].unit.body)
 	}
-	found := contests{among: among.String(), memory: p.memory(units)}
-	if known := p.contested; found.among == known.among && (!known.asked || known.memory == found.memory) {
+	found := contests{among: among.String(), evidence: p.evidence(units)}
+	if known := p.contested; found.among == known.among && (!known.asked || known.evidence == found.evidence) {
 		return known
 	}
 	found.objects, found.refused = map[config.UnitPath]document.Problems{}, refusals{}
-	before := past{pass: p}
+	before := earlier{pass: p}
 	for key, rivals := range p.rivalsOf(units, &found) {
-		keep := before.keepers(pathsOf(rivals), func(c *Commit, unit *Unit) (bool, error) { return c.brings(unit, key) })
+		keeper, ok := before.keeper(pathsOf(rivals), func(h *holdings) bool { return h.objects[key] })
 		for i, r := range rivals {
-			if keep[r.Unit] {
+			if ok && r.Unit == keeper {
 				continue
 			}
-			found.objects[r.Unit] = append(found.objects[r.Unit], contestProblem(key, rivals, i, keep))
-			if len(keep) > 0 {
+			found.objects[r.Unit] = append(found.objects[r.Unit], contestProblem(key, rivals, i, keeper))
+			if ok {
 				found.refused.add(r.Unit, key)
 			}
 		}
@@ -142,14 +142,14 @@ func pathsOf(rivals []rival) (paths []config.UnitPath) {
 	return paths
 }
 
-// contestProblem is that of one of the rivals. keep has the one that may have the object, if any may.
-func contestProblem(contested clusterObject, rivals []rival, i int, keep map[config.UnitPath]bool) document.Problem {
+// contestProblem is that of one of the rivals. keeper may have the object; empty where none may.
+func contestProblem(contested clusterObject, rivals []rival, i int, keeper config.UnitPath) document.Problem {
 	mine, other := rivals[i], rivals[0]
 	if i == 0 {
 		other = rivals[1]
 	}
 	suffix := ""
-	if k := slices.IndexFunc(rivals, func(r rival) bool { return keep[r.Unit] }); k >= 0 {
+	if k := slices.IndexFunc(rivals, func(r rival) bool { return r.Unit == keeper }); k >= 0 {
 		other, suffix = rivals[k], ", which had it before"
 	}
 	message := fmt.Sprintf("%s in cluster %s: wanted by unit %s too, at %s%s",

@@ -23,8 +23,7 @@ type disputes struct {
 	*world
 	hosts   *Hosts
 	entries map[config.UnitPath]*entry
-	before  past
-	old     map[config.UnitPath]map[holder]had          // names that units had before
+	before  earlier
 	names   map[config.UnitPath]map[string][]sharedName // of units, by host name
 	refused map[holder]bool
 	found   map[config.UnitPath]*targetProblems
@@ -34,7 +33,7 @@ type disputes struct {
 type disputed struct {
 	version  int // of the names
 	fleet    string
-	memory   memory
+	evidence evidence
 	problems map[config.UnitPath]document.Problems
 }
 
@@ -44,11 +43,11 @@ func (p *pass) hostProblems() map[config.UnitPath]document.Problems {
 	if len(p.world.judges()) == 0 {
 		return nil
 	}
-	found := disputed{p.hosts.version, p.world.repository.FleetHash, p.memory(p.hosts.rivals()), nil}
-	if known := p.disputed; known.version == found.version && known.fleet == found.fleet && known.memory == found.memory {
+	found := disputed{p.hosts.version, p.world.repository.FleetHash, p.evidence(p.hosts.rivals()), nil}
+	if known := p.disputed; known.version == found.version && known.fleet == found.fleet && known.evidence == found.evidence {
 		return known.problems
 	}
-	d := disputes{world: p.world, hosts: &p.hosts, entries: p.entries, before: past{pass: p}, old: map[config.UnitPath]map[holder]had{},
+	d := disputes{world: p.world, hosts: &p.hosts, entries: p.entries, before: earlier{pass: p},
 		names: map[config.UnitPath]map[string][]sharedName{}, refused: map[holder]bool{}, found: map[config.UnitPath]*targetProblems{}}
 	for _, cluster := range slices.Sorted(maps.Keys(p.hosts.clusters)) {
 		in := p.hosts.clusters[cluster]
@@ -118,7 +117,8 @@ func (d *disputes) judge(first, second holding) (mayFirst, maySecond bool) {
 	if mayFirst || maySecond {
 		return mayFirst, maySecond
 	}
-	return older(d.oldOf(first), d.oldOf(second))
+	mayFirst, maySecond = d.hadIt(first), d.hadIt(second)
+	return mayFirst && !maySecond, maySecond && !mayFirst
 }
 
 // lists says whether a holder has the name by the documents of all that judge.
@@ -129,34 +129,11 @@ func (d *disputes) lists(h holder) bool {
 	})
 }
 
-// oldOf says where one of the units had the name before.
-func (d *disputes) oldOf(h holding) (old had) {
-	for _, unit := range h.units {
-		old = old.or(d.namesBefore(unit)[h.holder])
-	}
-	return old
-}
-
-// namesBefore are the names that a unit had, and whose it was then.
-func (d *disputes) namesBefore(path config.UnitPath) map[holder]had {
-	if known := d.old[path]; known != nil {
-		return known
-	}
-	names := map[holder]had{}
-	released, base := d.before.states(path)
-	for _, state := range []struct {
-		*Commit
-		had
-	}{{released, had{released: true}}, {base, had{base: true}}} {
-		if unit := d.before.unit(state.Commit, path); unit != nil {
-			for cluster, name := range unit.hosts(allNames) {
-				h := holder{cluster, name, unit.Tenant}
-				names[h] = names[h].or(state.had)
-			}
-		}
-	}
-	d.old[path] = names
-	return names
+// hadIt says whether one of the units had the name before.
+func (d *disputes) hadIt(h holding) bool {
+	return slices.ContainsFunc(h.units, func(unit config.UnitPath) bool {
+		return d.before.hadIt(unit, func(had *holdings) bool { return had.hosts[clusterHost{h.cluster, h.name}] })
+	})
 }
 
 // namesOf are the host names of a unit.

@@ -4,168 +4,296 @@
 package render
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // Units of several tenants may want one thing: an object, a unique value, a host name. Then the one
-// that had it keeps it, and the newcomer has a problem, so that no tenant stops another one. Who had
-// it is told by the newest release of each, or else by the base. Where that does not tell, each of
-// them has a problem, as units of one tenant have that want one thing.
+// that had it keeps it, and the newcomer has a problem, so that no tenant stops another one. In a fleet
+// a unit had what its newest release has; where no fleet is known, what it has in the base. Where that does
+// not tell, each of them has a problem, as units of one tenant have that want one thing.
 
 // Releases tell what the units of a fleet were released with. They are asked about units that want
 // what others want.
 type Releases interface {
-	// Newest is the commit of the unit's newest release that began; empty where there is none.
-	Newest(config.UnitPath) config.Commit
+	// Newest is the newest release of the unit that began, or that waits for its turn.
+	Newest(config.UnitPath) Release
 	// Commit renders units of it; nil where Git does not have it any more. The error is for what may
 	// pass.
 	Commit(config.Commit) (*Commit, error)
 }
 
-// had says where a unit had something before the commit.
-type had struct {
-	released bool // in its newest release
-	base     bool // in the base
+// Release is what a unit was released with. The zero value is nothing.
+type Release struct {
+	Commit config.Commit
+	// Bundles are those that it brings, by target; nil where that is not known.
+	Bundles map[config.TargetName]object.Digest
+	// Same says that it is the release of the commit that is rendered.
+	Same bool
 }
 
-// or is where one of two had it.
-func (h had) or(other had) had { return had{h.released || other.released, h.base || other.base} }
-
-// older says which of two may keep what both want; none where that cannot be told.
-func older(first, second had) (mayFirst, maySecond bool) {
-	if first.released != second.released {
-		return first.released, second.released
+// brings says whether the release brings the bundles of a unit.
+func (r *Release) brings(unit *Unit) bool {
+	if r.Same {
+		return true
 	}
-	return first.base && !second.base, second.base && !first.base
+	n := 0
+	for _, placement := range unit.Placements {
+		if placement.Digest == "" {
+			continue
+		}
+		if n++; r.Bundles[placement.Target.Name] != placement.Digest {
+			return false
+		}
+	}
+	return n > 0 && n == len(r.Bundles)
 }
 
-// past asks what units had before the commit of a pass.
-type past struct {
+// Equal says whether two releases bring the same.
+func (r Release) Equal(other Release) bool {
+	return r.Commit == other.Commit && r.Same == other.Same && maps.Equal(r.Bundles, other.Bundles)
+}
+
+// Release is that of a unit which has what the commit wants; the zero value where it wants none of it.
+func (s *Snapshot) Release(path config.UnitPath) Release {
+	unit := s.Units.Get(path)
+	if unit == nil || len(unit.Problems) > 0 {
+		return Release{}
+	}
+	r := Release{Commit: s.Commit, Bundles: map[config.TargetName]object.Digest{}}
+	for _, placement := range unit.Placements {
+		if placement.Digest != "" {
+			r.Bundles[placement.Target.Name] = placement.Digest
+		}
+	}
+	return r
+}
+
+// key is another one for another release.
+func (r *Release) key() string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s %t", r.Commit, r.Same)
+	for _, name := range slices.Sorted(maps.Keys(r.Bundles)) {
+		fmt.Fprintf(&text, " %s %s", name, r.Bundles[name])
+	}
+	return text.String()
+}
+
+// holdings are what a unit had of what others may want.
+type holdings struct {
+	tenant  string
+	objects map[clusterObject]bool
+	values  map[uniqueKey]bool
+	hosts   map[clusterHost]bool
+}
+
+// clusterHost is a host name in a cluster.
+type clusterHost struct{ cluster, name string }
+
+// pastKey is a unit in a commit.
+type pastKey struct {
+	commit config.Commit
+	unit   config.UnitPath
+}
+
+const (
+	// maxLoaded is how many earlier commits a pass loads to see what units had. Others are asked for again, and
+	// their units remembered.
+	maxLoaded = 8
+	// maxRemembered is how many units in earlier commits are remembered.
+	maxRemembered = 1000
+)
+
+// earlier asks what units had before the commit of a pass.
+type earlier struct {
 	*pass
 	asked   bool // somebody asked
 	unknown bool // something could not be told, and may be later
 }
 
-// states are those that a unit had: in its newest release, and in the base; nil where there is none.
-func (p *past) states(path config.UnitPath) (released, base *Commit) {
-	if p.Releases != nil {
-		if commit := p.Releases.Newest(path); commit != "" {
-			var err error
-			released, err = p.Releases.Commit(commit)
-			p.unknown = p.unknown || err != nil
+// state is a commit that has the unit as it was before; nil where there is none. same says that it was as
+// it is.
+func (p *earlier) state(path config.UnitPath) (commit *Commit, same bool) {
+	base := p.inBase()
+	if p.Releases == nil {
+		return base, false
+	}
+	r := p.Releases.Newest(path)
+	if r.brings(p.entries[path].unit) {
+		return nil, true
+	}
+	if base != nil && r.Bundles != nil {
+		if unit := p.unit(base, path); unit != nil && r.brings(unit) {
+			return base, false
 		}
 	}
-	return released, p.inBase()
+	if r.Commit == "" {
+		return nil, false
+	}
+	return p.load(r.Commit), false
 }
 
-// unit is a unit in one of its states; nil where it is not in it, or cannot be told.
-func (p *past) unit(c *Commit, path config.UnitPath) *Unit {
-	if c == nil {
+// load loads an earlier commit, unless too many were loaded.
+func (p *earlier) load(commit config.Commit) *Commit {
+	if known, ok := p.loaded[commit]; ok {
+		return known
+	}
+	if len(p.loaded) >= maxLoaded {
+		p.unknown = true
 		return nil
 	}
-	unit, err := c.Unit(path)
+	found, err := p.Releases.Commit(commit)
+	if err != nil {
+		p.unknown = true
+		return nil
+	}
+	if p.loaded == nil {
+		p.loaded = map[config.Commit]*Commit{}
+	}
+	p.loaded[commit] = found
+	return found
+}
+
+// unit is a unit in an earlier commit; nil where it is not in it, or had a problem, or cannot be told.
+func (p *earlier) unit(commit *Commit, path config.UnitPath) *Unit {
+	if commit == nil {
+		return nil
+	}
+	unit, err := commit.Unit(path)
 	if err != nil || unit != nil && unit.Problems.Retry() {
 		p.unknown = true
+		return nil
+	}
+	if unit != nil && len(unit.Problems) > 0 {
 		return nil
 	}
 	return unit
 }
 
-// had asks the states of a tenant's unit whether something is in them.
-func (p *past) had(path config.UnitPath, tenant string, in func(*Commit, *Unit) (bool, error)) (h had) {
-	ask := func(c *Commit) bool {
-		unit := p.unit(c, path)
-		if unit == nil || unit.Tenant != tenant || len(unit.Problems) > 0 {
-			return false
+// had is what a unit had; nil where it had nothing. same says that it had all that it has.
+func (p *earlier) had(path config.UnitPath) (had *holdings, same bool) {
+	var key pastKey
+	if p.Releases != nil {
+		r := p.Releases.Newest(path)
+		if r.brings(p.entries[path].unit) {
+			return nil, true
 		}
-		found, err := in(c, unit)
-		p.unknown = p.unknown || err != nil
-		return found
+		key = pastKey{r.Commit, path}
+		if known, ok := p.remembered[key]; ok {
+			return known, false
+		}
 	}
-	released, base := p.states(path)
-	return had{ask(released), ask(base)}
+	commit, _ := p.state(path)
+	unit := p.unit(commit, path)
+	if unit != nil {
+		var err error
+		if had, err = commit.holdings(unit); err != nil {
+			p.unknown = true
+			return nil, false
+		}
+	}
+	if key.commit != "" && !p.unknown {
+		p.remember(key, had)
+	}
+	return had, false
+}
+
+func (c *Compiler) remember(key pastKey, had *holdings) {
+	if c.remembered == nil || len(c.remembered) >= maxRemembered {
+		c.remembered = map[pastKey]*holdings{}
+	}
+	c.remembered[key] = had
 }
 
 // inBase renders units of the base; nil where there is none.
 func (p *pass) inBase() *Commit {
-	if p.earlier == nil && p.world.base != nil {
-		p.earlier = p.commitOf(p.world.base)
+	if p.base == nil && p.world.base != nil {
+		p.base = p.commitOf(p.world.base)
 	}
-	return p.earlier
+	return p.base
 }
 
-// keepers is the one of some units that may have what all of them want; empty where none may. A unit
+// keeper is the one of some units that may have what all of them want; ok is false where none may. A unit
 // stands there as often as it wants it.
-func (p *past) keepers(units []config.UnitPath, in func(*Commit, *Unit) (bool, error)) map[config.UnitPath]bool {
+func (p *earlier) keeper(units []config.UnitPath, has func(*holdings) bool) (keeper config.UnitPath, ok bool) {
 	tenants := map[string][]config.UnitPath{}
 	for _, path := range units {
 		tenant := p.entries[path].unit.Tenant
 		tenants[tenant] = append(tenants[tenant], path)
 	}
 	if len(tenants) < 2 {
-		return nil
+		return "", false
 	}
 	p.asked = true
-	holders := map[string]had{}
-	for tenant, some := range tenants {
-		for _, path := range slices.Compact(some) {
-			holders[tenant] = holders[tenant].or(p.had(path, tenant, in))
-		}
-	}
-	keep := map[config.UnitPath]bool{}
-	for tenant, some := range tenants {
-		isOldest := true
-		for other, had := range holders {
-			mayFirst, _ := older(holders[tenant], had)
-			isOldest = isOldest && (other == tenant || mayFirst)
-		}
-		if isOldest && len(some) == 1 {
-			keep[some[0]] = true
-		}
-	}
-	return keep
-}
-
-// memory is what tells who had something.
-type memory struct {
-	base     *config.Repository
-	releases string // the commits of units
-}
-
-// memory is what tells who of some units had something.
-func (p *pass) memory(units []config.UnitPath) memory {
-	var releases strings.Builder
-	if p.Releases != nil {
-		for _, path := range units {
-			releases.WriteString(string(p.Releases.Newest(path)) + " ")
-		}
-	}
-	return memory{p.world.base, releases.String()}
-}
-
-// brings says whether a unit of the commit has an object in a cluster.
-func (c *Commit) brings(unit *Unit, wanted clusterObject) (bool, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, placement := range unit.Placements {
-		if placement.Target.Name.Cluster() != wanted.cluster {
+	for _, tenant := range slices.Sorted(maps.Keys(tenants)) {
+		hadIt := func(path config.UnitPath) bool { return p.hadIt(path, has) }
+		if !slices.ContainsFunc(tenants[tenant], hadIt) {
 			continue
 		}
-		bundle, err := c.pass.world.bundle(unit, placement.Target.Name)
-		if err != nil || bundle != nil && bundle.Find(wanted.id) != nil {
-			return err == nil, err
+		if keeper != "" || len(tenants[tenant]) > 1 {
+			return "", false
 		}
+		keeper = tenants[tenant][0]
 	}
-	return false, nil
+	return keeper, keeper != ""
 }
 
-// has says whether a unit of the commit has a unique value.
-func (c *Commit) has(unit *Unit, key uniqueKey) bool {
+// hadIt says whether a unit, of the same tenant, had something that it has.
+func (p *earlier) hadIt(path config.UnitPath, has func(*holdings) bool) bool {
+	had, same := p.had(path)
+	return same || had != nil && had.tenant == p.entries[path].unit.Tenant && has(had)
+}
+
+// evidence is what tells who had something.
+type evidence struct {
+	base     *config.Repository
+	releases string
+}
+
+// evidence is what tells who of some units had something.
+func (p *pass) evidence(units []config.UnitPath) evidence {
+	if p.Releases == nil {
+		return evidence{base: p.world.base}
+	}
+	var releases strings.Builder
+	for _, path := range units {
+		r := p.Releases.Newest(path)
+		releases.WriteString(r.key() + "\n")
+	}
+	return evidence{releases: releases.String()}
+}
+
+// holdings are those of a unit of the commit.
+func (c *Commit) holdings(unit *Unit) (*holdings, error) {
+	bundles, err := c.bundlesOf(unit)
+	if err != nil {
+		return nil, err
+	}
+	h := &holdings{unit.Tenant, map[clusterObject]bool{}, map[uniqueKey]bool{}, map[clusterHost]bool{}}
+	for _, b := range bundles {
+		for _, o := range b.Objects {
+			h.objects[clusterObject{b.Target.Cluster(), o.ID}] = true
+		}
+	}
+	for cluster, name := range unit.hosts(allNames) {
+		h.hosts[clusterHost{cluster, name}] = true
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	values := c.compiler.entries[unit.Path].result().values
-	return slices.ContainsFunc(values, func(v uniqueValue) bool { return v.uniqueKey == key })
+	for _, v := range c.compiler.entries[unit.Path].result().values {
+		h.values[v.uniqueKey] = true
+	}
+	return h, nil
+}
+
+// bundlesOf are those of a unit of the commit.
+func (c *Commit) bundlesOf(unit *Unit) ([]*object.Bundle, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.pass.world.bundles(unit)
 }

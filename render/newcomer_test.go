@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render/object"
 )
 
 // releases are those of a fleet, by unit, in the commits 0, 1 and so on. Commit 8 is gone from Git, and 9
@@ -23,7 +24,25 @@ type releases struct {
 	trees []config.Tree
 }
 
-func (r *releases) Newest(path config.UnitPath) config.Commit { return r.units[path] }
+func (r *releases) Newest(path config.UnitPath) Release {
+	commit := r.units[path]
+	if commit == "" || commit == "8" || commit == "9" {
+		return Release{Commit: commit}
+	}
+	known, err := r.Commit(commit)
+	if err != nil {
+		panic(err)
+	}
+	unit, err := known.Unit(path)
+	if err != nil || unit == nil {
+		return Release{Commit: commit}
+	}
+	bundles := map[config.TargetName]object.Digest{}
+	for _, placement := range unit.Placements {
+		bundles[placement.Target.Name] = placement.Digest
+	}
+	return Release{Commit: commit, Bundles: bundles}
+}
 
 func (r *releases) Commit(commit config.Commit) (*Commit, error) {
 	switch commit {
@@ -36,9 +55,10 @@ func (r *releases) Commit(commit config.Commit) (*Commit, error) {
 }
 
 // TestNewcomers: where units of two tenants want one thing, the one that was released with it keeps it, or
-// else the one that has it in the base. Where neither tells, both have a problem. Commits are written as
-// units that want it, "!" for those with a problem of their own, the newest commit last; the one before is
-// the base. Releases are written as units with their commits.
+// where no releases are known, the one that has it in the base. Where that does not tell, both have a problem.
+// Commits are written as units that want it, "!" for those with a problem of their own and "+" for those that
+// want more, the newest commit last; the one before is the base. Releases are written as units with their
+// commits.
 func TestNewcomers(t *testing.T) {
 	for name, c := range map[string]struct {
 		commits  []string
@@ -52,11 +72,16 @@ func TestNewcomers(t *testing.T) {
 		"merged in spite of its problem":     {[]string{"shop", "shop zed", "shop zed"}, "shop:0 zed:0", "zed"},
 		"never released":                     {[]string{"shop", "shop zed", "shop zed"}, "shop:0", "zed"},
 		"came while the other had a problem": {[]string{"shop", "!shop zed", "shop zed"}, "shop:0 zed:0", "zed"},
-		"waits for its turn":                 {[]string{"", "shop", "shop zed"}, "shop:0 zed:0", "zed"},
+		"new in both":                        {[]string{"", "shop", "shop zed"}, "shop:0 zed:0", "shop zed"},
+		"waits for its turn":                 {[]string{"", "shop", "shop zed"}, "shop:1 zed:0", "zed"},
+		"still waits for it":                 {[]string{"", "shop", "shop zed", "shop zed"}, "shop:1", "zed"},
+		"renamed beside a newcomer":          {[]string{"shop", "shop zed", "shop/more zed"}, "shop:0", "shop zed"},
+		"changed since":                      {[]string{"shop", "shop+ zed"}, "shop:0", "zed"},
+		"changed since, and once more":       {[]string{"shop", "shop+", "shop++ zed"}, "shop:1", "zed"},
 		"released before the other's turn":   {[]string{"zed", "shop", "shop zed"}, "shop:1 zed:1", "zed"},
 		"given up and taken back":            {[]string{"shop", "zed", "shop zed"}, "shop:1 zed:1", "shop"},
-		"its release is gone":                {[]string{"shop", "shop zed"}, "shop:8", "zed"},
-		"its release cannot be read":         {[]string{"shop", "shop zed"}, "shop:9", "zed?"},
+		"its release is gone":                {[]string{"shop", "shop zed"}, "shop:8", "shop zed"},
+		"its release cannot be read":         {[]string{"shop", "shop zed"}, "shop:9", "shop zed?"},
 		"all of it is released":              {[]string{"shop", "shop"}, "shop:0", ""},
 	} {
 		for sort := range wantedThings {
@@ -76,8 +101,11 @@ func TestNewcomers(t *testing.T) {
 						kept.Base = s.Repository
 						continue
 					}
-					kept.Releases = r
-					for _, compiler := range []*Compiler{&kept, {Base: kept.Base, Releases: r}} {
+					anew := Compiler{Base: kept.Base}
+					if c.releases != "" {
+						kept.Releases, anew.Releases = r, r
+					}
+					for _, compiler := range []*Compiler{&kept, &anew} {
 						s := compiler.Snapshot("", tree)
 						if got := troubled(s); got != c.want {
 							t.Errorf("units with problems: got %q, want %q\n%s", got, c.want, s.Problems)
@@ -120,17 +148,23 @@ func TestNewcomersWithinATenant(t *testing.T) {
 // TestNewcomersAreNotWaitedFor: a unit waits for the one that has its namespace, and not for one that may
 // not have it.
 func TestNewcomersAreNotWaitedFor(t *testing.T) {
-	base := config.Load(wantedTree("namespace", "shop"), nil)
-	s := (&Compiler{Base: base}).Snapshot("", wantedTree("namespace", "shop zed"))
-	if got := troubled(s); got != "zed" {
-		t.Fatalf("units with problems: got %q, want zed\n%s", got, s.Problems)
-	}
-	var needs []string
-	for _, need := range s.Units.Get("services/other").Placements[0].Needs {
-		needs = append(needs, string(need.Unit))
-	}
-	if diff := cmp.Diff([]string{"services/shop"}, slices.Compact(needs)); diff != "" {
-		t.Errorf("needs (-want +got):\n%s", diff)
+	r := &releases{units: map[config.UnitPath]config.Commit{}, trees: []config.Tree{wantedTree("namespace", "shop")}}
+	compiler := Compiler{Releases: r}
+	for _, c := range []struct{ shop, problems, needs string }{
+		{"9", "shop zed?", "services/shop services/zed"}, // its release cannot be read
+		{"0", "zed", "services/shop"},
+		{"", "shop zed", "services/shop services/zed"},
+		{"0", "zed", "services/shop"},
+	} {
+		r.units["services/shop"] = config.Commit(c.shop)
+		s := compiler.Snapshot("", wantedTree("namespace", "shop+ zed"))
+		var needs []string
+		for _, need := range s.Units.Get("services/other").Placements[0].Needs {
+			needs = append(needs, string(need.Unit))
+		}
+		if got := [2]string{troubled(s), strings.Join(needs, " ")}; got != [2]string{c.problems, c.needs} {
+			t.Errorf("with release %q: units with problems and needs: got %q, want %q", c.shop, got, c)
+		}
 	}
 }
 
@@ -168,6 +202,8 @@ func wantedTree(sort, units string) config.Tree {
 	const defaults = "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: all}\nspec: {tenant: %s, placement: {topology: cluster}}\n"
 	for _, unit := range append(strings.Fields(units), "other") {
 		path, isBroken := strings.CutPrefix(unit, "!")
+		changes := strings.Count(path, "+")
+		path = strings.TrimRight(path, "+")
 		tenant, _, _ := strings.Cut(path, "/")
 		write("services/"+path+"/swell.yaml", defaults, tenant)
 		text := fmt.Sprintf(wantedThings[sort], strings.ReplaceAll(path, "/", "-"))
@@ -180,6 +216,10 @@ func wantedTree(sort, units string) config.Tree {
 			text += "mistyped: true\n"
 		}
 		write("services/"+path+"/x.yaml", "%s", text)
+		if changes > 0 {
+			const more = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s-more, namespace: shared}\ndata: {count: \"%d\"}\n"
+			write("services/"+path+"/more.yaml", more, path, changes)
+		}
 	}
 	return config.Files(files)
 }

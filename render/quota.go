@@ -30,7 +30,7 @@ type demands map[config.UnitPath]unitDemand
 
 // unitDemand is what a unit takes, by the names of spaces, and what that depends on.
 type unitDemand struct {
-	made   string
+	basis  string
 	spaces map[string]demand
 }
 
@@ -47,10 +47,10 @@ func (p *pass) quotaProblems() (problems map[config.UnitPath]document.Problems, 
 	problems = map[config.UnitPath]document.Problems{}
 	with := p.spacesWithQuotas()
 	p.takeDemands(with)
-	before := past{pass: p}
-	for _, over := range p.overdrafts(with) {
-		if !p.blameForQuota(over, with[over.space], &before, problems) {
-			notes = append(notes, p.overdraftNote(over))
+	before := earlier{pass: p}
+	for _, excess := range p.overdrafts(with) {
+		if !p.blameForQuota(excess, with[excess.space], &before, problems) {
+			notes = append(notes, p.overdraftNote(excess))
 		}
 	}
 	for _, list := range problems {
@@ -93,20 +93,20 @@ func (p *pass) takeDemands(with map[string]*policy.Namespace) {
 	for path := range p.inSpaces {
 		e := p.entries[path]
 		var spaces []string
-		made := fmt.Sprintf("%x", e.unit.body)
+		basis := fmt.Sprintf("%x", e.unit.body)
 		for _, name := range e.spaces {
 			if with[name] != nil {
-				spaces, made = append(spaces, name), made+p.world.spaceHash(name, own{})
+				spaces, basis = append(spaces, name), basis+p.world.spaceHash(name, own{})
 			}
 		}
 		switch known := p.demands[path]; {
 		case len(spaces) == 0 || len(e.unit.Problems) > 0:
-		case known.made == made:
+		case known.basis == basis:
 			taken[path] = known
 		default:
 			bundles, err := p.world.bundles(e.unit)
 			if err == nil { // else it is a problem of the unit
-				taken[path] = unitDemand{made, demandsOf(bundles, spaces, with)}
+				taken[path] = unitDemand{basis, demandsOf(bundles, spaces, with)}
 			}
 		}
 	}
@@ -125,7 +125,7 @@ func demandsOf(bundles []*object.Bundle, spaces []string, with map[string]*polic
 			}
 			var content map[string]any
 			if json.Unmarshal(o.JSON, &content) != nil {
-				continue // swell made it
+				continue // swell wrote it
 			}
 			for i := range n.Quotas {
 				takes := policy.Demand(o.APIVersion(), o.ID.Kind, content, n, &n.Quotas[i])
@@ -171,52 +171,46 @@ func (p *pass) overdrafts(with map[string]*policy.Namespace) (list []overdraft) 
 }
 
 // blameForQuota gives a problem to each unit that wants more of a quota than it had.
-func (p *pass) blameForQuota(over overdraft, n *policy.Namespace, before *past, problems map[config.UnitPath]document.Problems) (blamed bool) {
+func (p *pass) blameForQuota(
+	excess overdraft, n *policy.Namespace, before *earlier, problems map[config.UnitPath]document.Problems,
+) (blamed bool) {
 	if p.Releases == nil && p.world.base == nil {
 		return false
 	}
 	for _, path := range slices.Sorted(maps.Keys(p.demands)) {
-		d := p.demands[path].spaces[over.space]
-		wants := d.quotas[over.quota][over.resource]
-		had := p.demandBefore(path, over, n, before)
+		d := p.demands[path].spaces[excess.space]
+		wants := d.quotas[excess.quota][excess.resource]
+		had := p.demandBefore(path, excess, n, before)
 		if wants.Cmp(had) <= 0 {
 			continue
 		}
 		more := wants.DeepCopy()
 		more.Sub(had)
-		message := fmt.Sprintf("%s; this one wants %s, which is %s more than before", over.text(), &wants, &more)
-		problems[path] = append(problems[path], document.Problem{Position: d.first, Code: document.CodePolicy, Message: message, Unit: string(path)})
+		message := fmt.Sprintf("%s; this one wants %s, which is %s more than before", excess.text(), &wants, &more)
+		problem := document.Problem{Position: d.first, Code: document.CodePolicy, Message: message, Unit: string(path)}
+		problems[path] = append(problems[path], problem)
 		blamed = true
 	}
 	return blamed
 }
 
-// demandBefore is what a unit took of a resource by its newest release, or where no fleet is known, in
-// the base.
-func (p *pass) demandBefore(path config.UnitPath, over overdraft, n *policy.Namespace, before *past) (had quantity.Quantity) {
-	released, base := before.states(path)
-	state := base
-	if p.Releases != nil {
-		state = released
+// demandBefore is what a unit took of a resource before.
+func (p *pass) demandBefore(path config.UnitPath, excess overdraft, n *policy.Namespace, before *earlier) (had quantity.Quantity) {
+	commit, same := before.state(path)
+	if same {
+		return p.demands[path].spaces[excess.space].quotas[excess.quota][excess.resource]
 	}
-	unit := before.unit(state, path)
-	if unit == nil || len(unit.Problems) > 0 {
+	unit := before.unit(commit, path)
+	if unit == nil {
 		return had
 	}
-	bundles, err := state.bundlesOf(unit)
+	bundles, err := commit.bundlesOf(unit)
 	if err != nil {
 		before.unknown = true
 		return had
 	}
-	found := demandsOf(bundles, []string{over.space}, map[string]*policy.Namespace{over.space: n})
-	return found[over.space].quotas[over.quota][over.resource]
-}
-
-// bundlesOf are those of a unit of the commit.
-func (c *Commit) bundlesOf(unit *Unit) ([]*object.Bundle, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.pass.world.bundles(unit)
+	found := demandsOf(bundles, []string{excess.space}, map[string]*policy.Namespace{excess.space: n})
+	return found[excess.space].quotas[excess.quota][excess.resource]
 }
 
 func (o *overdraft) text() string {
@@ -226,12 +220,12 @@ func (o *overdraft) text() string {
 }
 
 // overdraftNote is a note at the unit that wants most.
-func (p *pass) overdraftNote(over overdraft) document.Problem {
+func (p *pass) overdraftNote(excess overdraft) document.Problem {
 	var most quantity.Quantity
-	note := document.Problem{Code: document.CodePolicy, Message: over.text()}
+	note := document.Problem{Code: document.CodePolicy, Message: excess.text()}
 	for _, path := range slices.Sorted(maps.Keys(p.demands)) {
-		d := p.demands[path].spaces[over.space]
-		if wants := d.quotas[over.quota][over.resource]; wants.Cmp(most) > 0 {
+		d := p.demands[path].spaces[excess.space]
+		if wants := d.quotas[excess.quota][excess.resource]; wants.Cmp(most) > 0 {
 			most, note.Position, note.Unit = wants, d.first, string(path)
 		}
 	}

@@ -24,7 +24,7 @@ func TestQuotasOfAll(t *testing.T) {
 		has  = `namespace shop in cluster sas-1: quota "q" has %s of requests.cpu, and the units there want %s in all`
 		this = "; this one wants %s, which is %s more than before"
 	)
-	told := func(unit, format string, args ...any) string { return unit + ": " + fmt.Sprintf(format, args...) }
+	line := func(unit, format string, args ...any) string { return unit + ": " + fmt.Sprintf(format, args...) }
 	for name, c := range map[string]struct {
 		commits  []string
 		releases string
@@ -33,20 +33,20 @@ func TestQuotasOfAll(t *testing.T) {
 	}{
 		"enough": {[]string{"quota=4 a=4", "quota=4 a=4 b=4"}, "", nil, nil},
 		"one wants more": {[]string{"quota=4 a=4 b=4", "quota=4 a=4 b=5"}, "",
-			[]string{told("b", has+this, "4", "4500m", "2500m", "500m")}, nil},
+			[]string{line("b", has+this, "4", "4500m", "2500m", "500m")}, nil},
 		"one comes": {[]string{"quota=4 a=8", "quota=4 a=8 b=1"}, "",
-			[]string{told("b", has+this, "4", "4500m", "500m", "500m")}, nil},
+			[]string{line("b", has+this, "4", "4500m", "500m", "500m")}, nil},
 		"both want more": {[]string{"quota=4 a=4 b=4", "quota=4 a=5 b=6"}, "",
-			[]string{told("a", has+this, "4", "5500m", "2500m", "500m"), told("b", has+this, "4", "5500m", "3", "1")}, nil},
+			[]string{line("a", has+this, "4", "5500m", "2500m", "500m"), line("b", has+this, "4", "5500m", "3", "1")}, nil},
 		"one gives, and one takes more": {[]string{"quota=4 a=4 b=4", "quota=4 a=3 b=6"}, "",
-			[]string{told("b", has+this, "4", "4500m", "3", "1")}, nil},
+			[]string{line("b", has+this, "4", "4500m", "3", "1")}, nil},
 		"the quota falls": {[]string{"quota=4 a=4 b=5", "quota=3 a=4 b=4"}, "", nil,
-			[]string{told("a", has, "3", "4")}},
-		"at first": {[]string{"quota=2 a=4 b=1"}, "", nil, []string{told("a", has, "2", "2500m")}},
+			[]string{line("a", has, "3", "4")}},
+		"at first": {[]string{"quota=2 a=4 b=1"}, "", nil, []string{line("a", has, "2", "2500m")}},
 		"merged in spite of its problem": {[]string{"quota=4 a=4 b=4", "quota=4 a=4 b=5", "quota=4 a=4 b=5 c=0"}, "a:0 b:0",
-			[]string{told("b", has+this, "4", "4500m", "2500m", "500m")}, nil},
+			[]string{line("b", has+this, "4", "4500m", "2500m", "500m")}, nil},
 		"never released": {[]string{"quota=4 a=8", "quota=4 a=8 b=1", "quota=4 a=8 b=1"}, "a:0",
-			[]string{told("b", has+this, "4", "4500m", "500m", "500m")}, nil},
+			[]string{line("b", has+this, "4", "4500m", "500m", "500m")}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &releases{units: map[config.UnitPath]config.Commit{}}
@@ -75,11 +75,11 @@ func TestQuotasOfAll(t *testing.T) {
 	}
 }
 
-func tellUnits(problems document.Problems) (told []string) {
+func tellUnits(problems document.Problems) (lines []string) {
 	for _, p := range problems {
-		told = append(told, strings.TrimPrefix(p.Unit, "services/")+": "+p.Message)
+		lines = append(lines, strings.TrimPrefix(p.Unit, "services/")+": "+p.Message)
 	}
-	return told
+	return lines
 }
 
 // quotaTree is a monorepo, as a test writes it.

@@ -107,7 +107,7 @@ func (h holders) put(key uniqueKey, units []config.UnitPath) {
 
 // collisions are the problems of units that have values of others.
 func (p *pass) collisions() map[config.UnitPath]document.Problems {
-	before := past{pass: p}
+	before := earlier{pass: p}
 	found := map[config.UnitPath]document.Problems{}
 	values := map[config.UnitPath][]uniqueValue{}
 	valueOf := func(unit config.UnitPath, key uniqueKey) *uniqueValue {
@@ -119,17 +119,17 @@ func (p *pass) collisions() map[config.UnitPath]document.Problems {
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(p.holders.many), compareUnique) {
 		units := slices.Sorted(slices.Values(p.holders.units[key]))
-		keep := before.keepers(units, func(c *Commit, unit *Unit) (bool, error) { return c.has(unit, key), nil })
+		keeper, ok := before.keeper(units, func(h *holdings) bool { return h.values[key] })
 		for i, unit := range units {
-			if keep[unit] {
+			if ok && unit == keeper {
 				continue
 			}
 			other, suffix := units[0], ""
 			if i == 0 {
 				other = units[1]
 			}
-			for keeper := range keep {
-				other, suffix = keeper, ", and had it there before"
+			if ok {
+				other, suffix = keeper, fmt.Sprintf("; unit %s had it before", keeper)
 			}
 			problem := valueOf(unit, key).problem(valueOf(other, key).at)
 			problem.Message += suffix

@@ -22,6 +22,12 @@ import (
 func (d *Daemon) Live() (rollout.Now, error) {
 	fleet, err := d.state.Now(slices.Clone(d.orders.standing))
 	fleet.Clusters = append([]string{}, d.fleet.Names()...)
+	for _, unit := range d.monorepo.broken {
+		if d.state.Units[unit.Path] == nil {
+			fleet.Unreleased = append(fleet.Unreleased, unit.Path)
+		}
+	}
+	slices.Sort(fleet.Unreleased)
 	return fleet, err
 }
 

@@ -73,7 +73,7 @@ func (m *monorepo) take(commit config.Commit, tree config.Tree, there *rollout.S
 		m.base, m.compiler.Base = m.accepted, m.taken
 	}
 	m.compiler.Between = m.between(m.accepted, commit)
-	m.compiler.Releases = Releases{Commits: newestOf(there), Load: m.commit}
+	m.compiler.Releases = releasesOf(there, m.compiler, m.tree)
 	if m.snapshot = m.compiler.Snapshot(commit, tree); !m.snapshot.Held {
 		m.accepted, m.taken = commit, m.snapshot.Repository
 	}

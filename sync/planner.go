@@ -68,8 +68,13 @@ func (p *Planner) Forecast(ctx context.Context, s *store.Store, rev string) (*Fo
 	if err != nil {
 		return nil, err
 	}
+	state, err := LoadState(s)
+	if err != nil {
+		return nil, err
+	}
 	compiler := &render.Compiler{Cache: p.Cache, Version: p.Version, Checkers: p.Checkers, Charts: p.Charts,
 		Base: past.repository(last.BaseOf(commit)), Before: past.lastTaken(last.Commit, tree), Between: past.between(last.Commit, commit)}
+	compiler.Releases = releasesOf(state, compiler, past.tree)
 	snapshot := compiler.Snapshot(commit, tree)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()

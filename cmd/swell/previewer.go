@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -71,15 +70,15 @@ type previewerSettings struct {
 // previewer renders previews one after another. It remembers what it rendered last, so that
 // the next one takes what differs alone.
 type previewer struct {
-	settings *config.Daemon
-	dir      string // of the commits that it fetches
-	src      *source.Source
-	kept     *cache.Cache
-	runner   *checker.Runner
-	compiler *render.Compiler
-	base     *render.Snapshot                  // of the base that was asked for last; nil: none
-	since    config.Commit                     // whose rules judged it, too
-	newest   map[config.UnitPath]config.Commit // the newest releases of units that are not as it wants them
+	settings  *config.Daemon
+	dir       string // of the commits that it fetches
+	src       *source.Source
+	kept      *cache.Cache
+	runner    *checker.Runner
+	compiler  *render.Compiler
+	base      *render.Snapshot // of the base that was asked for last; nil: none
+	since     config.Commit    // whose rules judged it, too
+	differing sync.Differing   // of units that were not released with all of it
 }
 
 const (
@@ -209,11 +208,11 @@ func (p *previewer) isStoreGone(err error) bool {
 
 // answer makes a preview. The error is for reasons that may pass.
 func (p *previewer) answer(ctx context.Context, ask preview.Ask) (preview.Answer, error) {
-	newest, err := ask.Now.Newest()
+	differing, err := sync.DifferingNow(ask.Now)
 	if err != nil {
 		return preview.Answer{}, err
 	}
-	base, err := p.snapshot(ctx, ask.Base, newest)
+	base, err := p.snapshot(ctx, ask.Base, differing)
 	if err != nil || ask.Ref == "" {
 		return preview.Answer{}, err
 	}
@@ -277,7 +276,7 @@ func (p *previewer) compare(ctx context.Context, ask preview.Ask, base *render.S
 	if err != nil || why != "" {
 		return nil, why, err
 	}
-	p.compiler.Base = base.Repository
+	p.compiler.Base, p.compiler.Releases = base.Repository, p.differing.From(base, p.compiler, p.tree)
 	p.compiler.Checkers = p.checkers(ctx, ask.Fork)
 	c = &comparison{states: states{base: base}, from: ask.Branch, to: string(head), both: both, fork: ask.Fork}
 	if err := c.with(ctx, &repoFlags{progress: new(checkerProgress)}, p.compiler, tree, head); err != nil {
@@ -304,11 +303,10 @@ func (p *previewer) checkers(ctx context.Context, fork bool) render.Checkers {
 
 // snapshot is that of the base, which mostly is the one of before. It is judged as the daemon judges it:
 // by the rules of the commit before it, too, and by the releases.
-func (p *previewer) snapshot(ctx context.Context, base preview.Base, newest map[config.UnitPath]config.Commit) (*render.Snapshot, error) {
-	if p.base != nil && p.base.Commit == base.Commit && p.since == base.Since && maps.Equal(p.newest, newest) && !p.base.Retry {
+func (p *previewer) snapshot(ctx context.Context, base preview.Base, differing sync.Differing) (*render.Snapshot, error) {
+	if p.base != nil && p.base.Commit == base.Commit && p.since == base.Since && p.differing.Equal(differing) && !p.base.Retry {
 		return p.base, nil
 	}
-	p.compiler.Releases = p.releases(base.Commit, newest)
 	tree, err := p.tree(base.Commit)
 	if err != nil {
 		return nil, err
@@ -323,36 +321,10 @@ func (p *previewer) snapshot(ctx context.Context, base preview.Base, newest map[
 			p.compiler.Base = r
 		}
 	}
-	p.base, p.since, p.newest = p.compiler.Accepted(base.Commit, tree), base.Since, newest
+	p.compiler.Releases = differing.From(nil, p.compiler, p.tree)
+	p.base, p.since, p.differing = p.compiler.Accepted(base.Commit, tree), base.Since, differing
 	return p.base, nil
 }
-
-// releases tell that units are released as the base wants them, but for the newest releases of others.
-func (p *previewer) releases(base config.Commit, newest map[config.UnitPath]config.Commit) sync.Releases {
-	loaded := map[config.Commit]*render.Commit{}
-	return sync.Releases{
-		Commits: func(path config.UnitPath) config.Commit {
-			if commit, differs := newest[path]; differs {
-				return commit
-			}
-			return base
-		},
-		Load: func(commit config.Commit) (*render.Commit, error) {
-			if known := loaded[commit]; known != nil {
-				return known, nil
-			}
-			tree, err := p.tree(commit)
-			if err != nil {
-				return nil, err
-			}
-			loaded[commit], err = render.NewCommit(tree, p.kept, buildID(), p.runner.Known(noProgramsForReleases), p.compiler.Charts)
-			return loaded[commit], err
-		},
-	}
-}
-
-// noProgramsForReleases is why Checkers run no program for what was released.
-const noProgramsForReleases = "what was released was judged when it was"
 
 // tree is the monorepo's folder in a commit.
 func (p *previewer) tree(commit config.Commit) (config.Tree, error) {

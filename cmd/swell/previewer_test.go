@@ -67,9 +67,9 @@ func TestPreviewerKnowsWhoHadIt(t *testing.T) {
 		now    rollout.Now
 		stands bool // what the change brings to the one that had it
 	}{
-		"neither tells":         {rollout.Now{}, false},
-		"the rival was not yet": {rollout.Now{Units: map[config.UnitPath]rollout.UnitNow{rival: blockedUnit(rival, "")}}, true},
-		"without the object":    {rollout.Now{Units: map[config.UnitPath]rollout.UnitNow{rival: blockedUnit(rival, first)}}, true},
+		"as if both were released": {rollout.Now{}, false},
+		"the rival was not":        {rollout.Now{Unreleased: []config.UnitPath{rival}}, true},
+		"without the object":       {rollout.Now{Units: map[config.UnitPath]rollout.UnitNow{rival: blockedUnit(rival, first)}}, true},
 	} {
 		if a := ask(base, c.now); strings.Contains(a.Comment, "ConfigMap/cart/more") != c.stands {
 			t.Errorf("%s:\n%s", text, a.Comment)

@@ -30,12 +30,12 @@ func Demand(apiVersion, kind string, content map[string]any, n *Namespace, q *Qu
 		}
 	}
 	if GroupOf(apiVersion) == "" {
-		one := *resource.NewQuantity(1, resource.DecimalSI)
+		single := *resource.NewQuantity(1, resource.DecimalSI)
 		plural := strings.ToLower(kind) + "s"
 		if kind != "Pod" {
-			add(core.ResourceName(plural), one)
+			add(core.ResourceName(plural), single)
 		}
-		add(core.ResourceName("count/"+plural), one)
+		add(core.ResourceName("count/"+plural), single)
 	}
 	object := typed(schema.FromAPIVersionAndKind(apiVersion, kind), content)
 	switch o := object.(type) {
@@ -45,8 +45,8 @@ func Demand(apiVersion, kind string, content map[string]any, n *Namespace, q *Qu
 		pods := podsOf(object)
 		_, spec := podOf(object)
 		pod := measured(spec, n.Limits, nil)
-		for name, of := range computed {
-			list, kind := of(pod.resources)
+		for name, pick := range computed {
+			list, kind := pick(pod.resources)
 			amount := list[kind].DeepCopy()
 			amount.Mul(pods)
 			add(name, amount)

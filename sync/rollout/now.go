@@ -22,6 +22,8 @@ import (
 type Now struct {
 	// Units are those that are not as the commit wants them, or have bundles in quarantine.
 	Units map[config.UnitPath]UnitNow `json:"units,omitempty"`
+	// Unreleased are those that have a problem, and were never released; sorted.
+	Unreleased []config.UnitPath `json:"unreleased,omitempty"`
 	// More counts those for which there was no room.
 	More int `json:"more,omitempty"`
 	// Standing are the orders in force.
@@ -72,19 +74,19 @@ func (s *State) Now(standing order.Standing) (Now, error) {
 	return now, nil
 }
 
-// Newest are the commits of the newest releases of the units that are not as the commit wants them.
-func (n Now) Newest() (map[config.UnitPath]config.Commit, error) {
-	commits := map[config.UnitPath]config.Commit{}
-	for path, unit := range n.Units {
-		var row struct {
-			Rollout struct{ Commit config.Commit }
-		}
-		if err := json.Unmarshal(unit.State, &row); err != nil {
-			return nil, fmt.Errorf("unit %s: %w", path, err)
-		}
-		commits[path] = row.Rollout.Commit
+// Released is what the unit's newest release that began brings, and the commit that it came with; of one that
+// waits for its turn the bundles are nil. Both are empty where nothing was released.
+func (u *Unit) Released() (commit config.Commit, bundles map[config.TargetName]object.Digest) {
+	if u.Pending != nil {
+		return u.Pending.Commit, nil
 	}
-	return commits, nil
+	bundles = map[config.TargetName]object.Digest{}
+	for _, target := range u.list() {
+		if target.Wanted != "" {
+			bundles[target.name] = target.Wanted
+		}
+	}
+	return u.Rollout.Commit, bundles
 }
 
 // key is that of a [UnitNow].
