@@ -6,7 +6,12 @@ package sync_test
 import (
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/sync"
 	"github.com/swell-sh/swell/sync/rollout"
 )
 
@@ -41,6 +46,7 @@ func testATenantThatTakesWhatAnotherHas(t *testing.T, w *world) {
 			w.start()
 		}
 		held("with image " + tag)
+		w.forecast("app", "rival")
 		w.soaked("app", n+2)
 	}
 	w.want("images", w.tags("app"), "3 3 3")
@@ -50,4 +56,26 @@ func testATenantThatTakesWhatAnotherHas(t *testing.T, w *world) {
 	w.app("app", "3", "two")
 	w.commit()
 	w.until("the newcomer", w.is("rival", 1, rollout.Done))
+}
+
+// forecast looks that the newest commit's forecast is about a unit, and that another one stays.
+func (w *world) forecast(goes, stays config.UnitPath) {
+	w.Helper()
+	planner := &sync.Planner{Commits: w.source, Now: func() time.Time { return w.now }, Guard: config.DefaultGuard,
+		Resolve: func(string) (config.Commit, error) {
+			return w.daemon.State().Units["services/"+goes].Rollout.Commit, nil
+		}}
+	f, err := planner.Forecast(w.Context(), w.store, "")
+	w.must(err)
+	var units, left []config.UnitPath
+	for _, unit := range f.Units {
+		units = append(units, unit.Unit)
+	}
+	for _, unit := range f.Stays {
+		left = append(left, unit.Unit)
+	}
+	want := [][]config.UnitPath{{"services/" + goes}, {"services/" + stays}}
+	if diff := cmp.Diff(want, [][]config.UnitPath{units, left}); diff != "" {
+		w.Errorf("units of the forecast, and those that stay (-want +got):\n%s", diff)
+	}
 }
