@@ -59,23 +59,23 @@ func testATenantThatTakesWhatAnotherHas(t *testing.T, w *world) {
 }
 
 // forecast looks that the newest commit's forecast is about a unit, and that another one stays.
-func (w *world) forecast(goes, stays config.UnitPath) {
+func (w *world) forecast(released, left config.UnitPath) {
 	w.Helper()
 	planner := &sync.Planner{Commits: w.source, Now: func() time.Time { return w.now }, Guard: config.DefaultGuard,
 		Resolve: func(string) (config.Commit, error) {
-			return w.daemon.State().Units["services/"+goes].Rollout.Commit, nil
+			return w.daemon.State().Units["services/"+released].Rollout.Commit, nil
 		}}
 	f, err := planner.Forecast(w.Context(), w.store, "")
 	w.must(err)
-	var units, left []config.UnitPath
+	var units, stay []config.UnitPath
 	for _, unit := range f.Units {
 		units = append(units, unit.Unit)
 	}
 	for _, unit := range f.Stays {
-		left = append(left, unit.Unit)
+		stay = append(stay, unit.Unit)
 	}
-	want := [][]config.UnitPath{{"services/" + goes}, {"services/" + stays}}
-	if diff := cmp.Diff(want, [][]config.UnitPath{units, left}); diff != "" {
+	want := [][]config.UnitPath{{"services/" + released}, {"services/" + left}}
+	if diff := cmp.Diff(want, [][]config.UnitPath{units, stay}); diff != "" {
 		w.Errorf("units of the forecast, and those that stay (-want +got):\n%s", diff)
 	}
 }
