@@ -36,7 +36,8 @@ func manyUnits(t testing.TB, n int) *Daemon {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	d := &Daemon{clock: still(time.Now()), sweeps: sweeps{ledger: &drift.Ledger{}}, Options: Options{Store: s}, guarded: guarded{limits: config.DefaultGuard},
+	d := &Daemon{clock: still(time.Now()),
+		sweeps: sweeps{ledger: &drift.Ledger{}}, Options: Options{Store: s}, guarded: guarded{limits: config.DefaultGuard},
 		state: &rollout.State{Units: map[config.UnitPath]*rollout.Unit{}}, monorepo: monorepo{compiler: &render.Compiler{}, snapshot: &render.Snapshot{Commit: "c", Repository: &config.Repository{Tree: config.Files(fstest.MapFS{})}}, wanted: &rollout.Wanted{Units: map[config.UnitPath]*rollout.WantedUnit{}}}}
 	spec := &config.Rollout{Waves: []config.Wave{{Name: "all"}}}
 	var entries []store.Entry
