@@ -75,6 +75,7 @@ type Compiler struct {
 	demands   demands
 	// remembered is what units had in earlier commits.
 	remembered map[pastKey]*holdings
+	demanded   map[demandKey]demand
 }
 
 // marks say which units have to be looked at when something happens to others.

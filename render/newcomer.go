@@ -188,16 +188,16 @@ func (p *earlier) had(path config.UnitPath) (had *holdings, same bool) {
 			return known, false
 		}
 	}
-	commit, _ := p.state(path)
-	unit := p.unit(commit, path)
+	asked := earlier{pass: p.pass}
+	commit, _ := asked.state(path)
+	unit := asked.unit(commit, path)
 	if unit != nil {
 		var err error
-		if had, err = commit.holdings(unit); err != nil {
-			p.unknown = true
-			return nil, false
-		}
+		had, err = commit.holdings(unit)
+		asked.unknown = asked.unknown || err != nil
 	}
-	if key.commit != "" && !p.unknown {
+	p.unknown = p.unknown || asked.unknown
+	if key.commit != "" && commit != p.base && !asked.unknown { // the base may say something else of the tenant
 		p.remember(key, had)
 	}
 	return had, false

@@ -47,15 +47,9 @@ func (p *pass) quotaProblems() (problems map[config.UnitPath]document.Problems, 
 	problems = map[config.UnitPath]document.Problems{}
 	with := p.spacesWithQuotas()
 	p.takeDemands(with)
-	before := earlier{pass: p}
 	for _, excess := range p.overdrafts(with) {
-		if !p.blameForQuota(excess, with[excess.space], &before, problems) {
+		if !p.blameForQuota(excess, with[excess.space], problems) {
 			notes = append(notes, p.overdraftNote(excess))
-		}
-	}
-	for _, list := range problems {
-		for i := range list {
-			list[i].Retry = before.unknown
 		}
 	}
 	return problems, notes
@@ -92,15 +86,16 @@ func (p *pass) takeDemands(with map[string]*policy.Namespace) {
 	taken := demands{}
 	for path := range p.inSpaces {
 		e := p.entries[path]
-		var spaces []string
+		spaces := slices.DeleteFunc(slices.Clone(e.spaces), func(name string) bool { return with[name] == nil })
+		if len(spaces) == 0 {
+			continue
+		}
 		basis := fmt.Sprintf("%x", e.unit.body)
-		for _, name := range e.spaces {
-			if with[name] != nil {
-				spaces, basis = append(spaces, name), basis+p.world.spaceHash(name, own{})
-			}
+		for _, name := range spaces {
+			basis += fmt.Sprintf(" %q %s", name, p.world.spaceHash(name, own{}))
 		}
 		switch known := p.demands[path]; {
-		case len(spaces) == 0 || len(e.unit.Problems) > 0:
+		case len(e.unit.Problems) > 0:
 		case known.basis == basis:
 			taken[path] = known
 		default:
@@ -172,7 +167,7 @@ func (p *pass) overdrafts(with map[string]*policy.Namespace) (list []overdraft) 
 
 // blameForQuota gives a problem to each unit that wants more of a quota than it had.
 func (p *pass) blameForQuota(
-	excess overdraft, n *policy.Namespace, before *earlier, problems map[config.UnitPath]document.Problems,
+	excess overdraft, n *policy.Namespace, problems map[config.UnitPath]document.Problems,
 ) (blamed bool) {
 	if p.Releases == nil && p.world.base == nil {
 		return false
@@ -180,37 +175,87 @@ func (p *pass) blameForQuota(
 	for _, path := range slices.Sorted(maps.Keys(p.demands)) {
 		d := p.demands[path].spaces[excess.space]
 		wants := d.quotas[excess.quota][excess.resource]
-		had := p.demandBefore(path, excess, n, before)
-		if wants.Cmp(had) <= 0 {
+		if wants.IsZero() {
+			continue
+		}
+		had, known := p.demandBefore(path, excess, n)
+		if known == isGone || known == isKnown && wants.Cmp(had) <= 0 {
 			continue
 		}
 		more := wants.DeepCopy()
 		more.Sub(had)
 		message := fmt.Sprintf("%s; this one wants %s, which is %s more than before", excess.text(), &wants, &more)
+		if known == isLate {
+			message = fmt.Sprintf("%s; this one wants %s, and it is not known yet how much it had", excess.text(), &wants)
+		}
 		problem := document.Problem{Position: d.first, Code: document.CodePolicy, Message: message, Unit: string(path)}
+		problem.Retry = known == isLate
 		problems[path] = append(problems[path], problem)
 		blamed = true
 	}
 	return blamed
 }
 
+// knowledge is how well something is known.
+type knowledge int
+
+const (
+	isKnown knowledge = iota
+	isLate            // it may be known later
+	isGone            // nobody will know it any more
+)
+
+// demandKey is a namespace, as it is, of a unit in an earlier commit.
+type demandKey struct {
+	pastKey
+	space, hash string
+}
+
 // demandBefore is what a unit took of a resource before.
-func (p *pass) demandBefore(path config.UnitPath, excess overdraft, n *policy.Namespace, before *earlier) (had quantity.Quantity) {
-	commit, same := before.state(path)
-	if same {
-		return p.demands[path].spaces[excess.space].quotas[excess.quota][excess.resource]
+func (p *pass) demandBefore(
+	path config.UnitPath, excess overdraft, n *policy.Namespace,
+) (had quantity.Quantity, known knowledge) {
+	key := demandKey{space: excess.space, hash: p.world.spaceHash(excess.space, own{})}
+	if p.Releases != nil {
+		release := p.Releases.Newest(path)
+		if release.brings(p.entries[path].unit) {
+			return p.demands[path].spaces[excess.space].quotas[excess.quota][excess.resource], isKnown
+		}
+		if release.Commit == "" {
+			return had, isKnown // it was never released
+		}
+		key.pastKey = pastKey{release.Commit, path}
 	}
-	unit := before.unit(commit, path)
-	if unit == nil {
-		return had
+	d, remembered := p.demanded[key]
+	if !remembered {
+		asked := earlier{pass: p}
+		commit, _ := asked.state(path)
+		unit := asked.unit(commit, path)
+		var bundles []*object.Bundle
+		if unit != nil {
+			var err error
+			bundles, err = commit.bundlesOf(unit)
+			asked.unknown = asked.unknown || err != nil
+		}
+		switch {
+		case asked.unknown:
+			return had, isLate
+		case commit == nil && p.Releases != nil:
+			return had, isGone
+		}
+		d = demandsOf(bundles, []string{excess.space}, map[string]*policy.Namespace{excess.space: n})[excess.space]
+		if key.commit != "" {
+			p.rememberDemand(key, d)
+		}
 	}
-	bundles, err := commit.bundlesOf(unit)
-	if err != nil {
-		before.unknown = true
-		return had
+	return d.quotas[excess.quota][excess.resource], isKnown
+}
+
+func (c *Compiler) rememberDemand(key demandKey, d demand) {
+	if c.demanded == nil || len(c.demanded) >= maxRemembered {
+		c.demanded = map[demandKey]demand{}
 	}
-	found := demandsOf(bundles, []string{excess.space}, map[string]*policy.Namespace{excess.space: n})
-	return found[excess.space].quotas[excess.quota][excess.resource]
+	c.demanded[key] = d
 }
 
 func (o *overdraft) text() string {

@@ -105,3 +105,92 @@ func quotaTree(text string) config.Tree {
 	}
 	return config.Files(files)
 }
+
+// TestQuotaMoves: a quota that moves to another namespace judges what a unit has there.
+func TestQuotaMoves(t *testing.T) {
+	tree := func(namespace string) config.Tree {
+		const deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, namespace: %s}\nspec:\n" +
+			"  replicas: %d\n  selector: {matchLabels: {app: a}}\n  template:\n    metadata: {labels: {app: a}}\n" +
+			"    spec: {containers: [{name: main, image: registry.example.com/a, resources: {requests: {cpu: 500m}}}]}\n---\n"
+		files := fstest.MapFS{}
+		for _, each := range []string{"swell.yaml", "fleet/fleet.yaml", "services/swell.yaml"} {
+			content, err := quotaTree("").ReadFile(each)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files[each] = &fstest.MapFile{Data: content}
+		}
+		const space = "apiVersion: v1\nkind: Namespace\nmetadata: {name: %s}\n---\n"
+		spaces := fmt.Sprintf(space+space, "mall", "shop") +
+			"apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q, namespace: " + namespace + "}\nspec: {hard: {requests.cpu: 2}}\n"
+		files["services/space/x.yaml"] = &fstest.MapFile{Data: []byte(spaces)}
+		files["services/a/x.yaml"] = &fstest.MapFile{Data: fmt.Appendf(nil, deployment+deployment, "mall", 1, "shop", 4)}
+		other := strings.ReplaceAll(deployment, "name: a,", "name: b,")
+		files["services/b/x.yaml"] = &fstest.MapFile{Data: fmt.Appendf(nil, other, "shop", 1)}
+		return config.Files(files)
+	}
+	var compiler Compiler
+	want := []string{`a: namespace shop in cluster sas-1: quota "q" has 2 of requests.cpu, and the units there want 2500m in all`}
+	for namespace, want := range map[string][]string{"mall": nil, "shop": want} {
+		for range 2 {
+			s := compiler.Snapshot("", tree(namespace))
+			if diff := cmp.Diff(want, tellUnits(s.Notes)); diff != "" || len(s.Problems) > 0 {
+				t.Errorf("quota in %s: notes (-want +got):\n%s%s", namespace, diff, s.Problems)
+			}
+		}
+	}
+}
+
+// TestQuotasOfManyReleases: what units had is known after some passes, however many commits they were released
+// with. Those that want less than they had are not stopped then.
+func TestQuotasOfManyReleases(t *testing.T) {
+	r := &releases{units: map[config.UnitPath]config.Commit{}}
+	text := func(replicas int) string {
+		units := "quota=2"
+		for n := range 9 {
+			units += fmt.Sprintf(" u%d=%d", n, replicas)
+		}
+		return units
+	}
+	for n := range 9 {
+		commit := len(r.trees)
+		if commit == 8 { // which is gone in releases
+			commit = 7
+		} else {
+			r.trees = append(r.trees, quotaTree(text(3)+fmt.Sprintf(" more%d=0", n)))
+		}
+		r.units[config.UnitPath(fmt.Sprintf("services/u%d", n))] = config.Commit(fmt.Sprint(commit))
+	}
+	r.units["services/u8"] = "a" // the eleventh
+	for range 10 {
+		r.trees = append(r.trees, quotaTree(text(3)))
+	}
+	compiler := Compiler{Releases: manyReleases{r}, Base: config.Load(quotaTree(text(2)), nil)}
+	for pass, want := range []string{"services/u8", "", ""} {
+		s := compiler.Snapshot("", quotaTree(text(1)))
+		var units []string
+		for _, p := range s.Problems {
+			units = append(units, p.Unit)
+		}
+		if got := strings.Join(units, " "); got != want || s.Retry != (want != "") {
+			t.Errorf("pass %d: units with problems: got %q, retry %t, want %q\n%s", pass, got, s.Retry, want, s.Problems)
+		}
+	}
+}
+
+// manyReleases are releases with more than ten commits.
+type manyReleases struct{ *releases }
+
+func (r manyReleases) Newest(path config.UnitPath) Release {
+	if r.units[path] == "a" {
+		return Release{Commit: "a", Bundles: r.releases.Newest("services/u0").Bundles}
+	}
+	return r.releases.Newest(path)
+}
+
+func (r manyReleases) Commit(commit config.Commit) (*Commit, error) {
+	if commit == "a" {
+		commit = "7"
+	}
+	return r.releases.Commit(commit)
+}
