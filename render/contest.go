@@ -56,8 +56,11 @@ func (p *pass) contestObjects() contests {
 	for _, path := range units {
 		fmt.Fprintf(&among, "%q %q %x\n", path, p.entries[path].unit.Tenant, p.entries[path].unit.body)
 	}
-	found := contests{among: among.String(), evidence: p.evidence(units)}
-	if known := p.contested; found.among == known.among && (!known.asked || known.evidence == found.evidence) {
+	found, known := contests{among: among.String()}, p.contested
+	if found.among == known.among && !known.asked {
+		return known
+	}
+	if found.evidence = p.evidence(units); found.among == known.among && found.evidence == known.evidence {
 		return known
 	}
 	found.objects, found.refused = map[config.UnitPath]document.Problems{}, refusals{}

@@ -31,7 +31,8 @@ type disputes struct {
 
 // disputed are the problems of units with host names of others, and what they depend on.
 type disputed struct {
-	version  int // of the names
+	version  int               // of the names
+	rivals   []config.UnitPath // with names that several units have
 	fleet    string
 	evidence evidence
 	problems map[config.UnitPath]document.Problems
@@ -43,8 +44,13 @@ func (p *pass) hostProblems() map[config.UnitPath]document.Problems {
 	if len(p.world.judges()) == 0 {
 		return nil
 	}
-	found := disputed{p.hosts.version, p.world.repository.FleetHash, p.evidence(p.hosts.rivals()), nil}
-	if known := p.disputed; known.version == found.version && known.fleet == found.fleet && known.evidence == found.evidence {
+	known := p.disputed
+	found := disputed{version: p.hosts.version, rivals: known.rivals, fleet: p.world.repository.FleetHash}
+	if known.version != found.version {
+		found.rivals = p.hosts.rivals()
+	}
+	found.evidence = p.evidence(found.rivals)
+	if known.version == found.version && known.fleet == found.fleet && known.evidence == found.evidence {
 		return known.problems
 	}
 	d := disputes{world: p.world, hosts: &p.hosts, entries: p.entries, before: earlier{pass: p},
