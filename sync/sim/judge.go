@@ -474,7 +474,7 @@ func (j *judge) hear(o observed) {
 				continue // its state is lost by now, and with it what was masked
 			}
 			j.isThere(o, t)
-			j.ranThere(unit)
+			j.ranThere(o.process, t)
 			if c := j.world.git.commits[t.Commit]; c != nil && c.unit(unit) != nil {
 				j.done[unit] = *c.unit(unit)
 			}

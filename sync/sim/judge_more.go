@@ -52,10 +52,24 @@ func (j *judge) isRetiredFrom(u *unit) bool {
 	return slices.ContainsFunc(j.world.targets(u), func(at target) bool { return j.isRetired(at.name) })
 }
 
-// ranThere notes what each place of a unit has whose release is done.
-func (j *judge) ranThere(unit string) {
+// ranThere notes what each place of a unit has whose release is done: what the release brings, where it was let.
+// Else it is the most that is there.
+func (j *judge) ranThere(p *process, t rollout.Transition) {
+	brought := map[place]string{}
+	if c := j.world.git.commits[t.Commit]; c != nil && c.unit(string(t.Unit)) != nil {
+		u := c.unit(string(t.Unit))
+		for _, to := range j.world.targets(u) {
+			if at := (place{u.path, to.name}); !j.wasBound(at, p) {
+				brought[at] = nameOf(u.objects(to))
+			}
+		}
+	}
 	for at, h := range j.places {
-		if at.unit != unit {
+		if at.unit != string(t.Unit) {
+			continue
+		}
+		if s := h.bundles[brought[at]]; s != nil && s.now {
+			j.ran[at] = brought[at]
 			continue
 		}
 		most := -1
