@@ -55,12 +55,12 @@ func (j *judge) isRetiredFrom(u *unit) bool {
 // ranThere notes what each place of a unit has whose release is done: what the release brings, where it was let.
 // Else it is the most that is there.
 func (j *judge) ranThere(p *process, t rollout.Transition) {
-	brought := map[place]string{}
+	incoming := map[place]string{}
 	if c := j.world.git.commits[t.Commit]; c != nil && c.unit(string(t.Unit)) != nil {
 		u := c.unit(string(t.Unit))
 		for _, to := range j.world.targets(u) {
-			if at := (place{u.path, to.name}); !j.wasBound(at, p) {
-				brought[at] = nameOf(u.objects(to))
+			if position := (place{u.path, to.name}); !j.wasBound(position, p) {
+				incoming[position] = nameOf(u.objects(to))
 			}
 		}
 	}
@@ -68,8 +68,8 @@ func (j *judge) ranThere(p *process, t rollout.Transition) {
 		if at.unit != string(t.Unit) {
 			continue
 		}
-		if s := h.bundles[brought[at]]; s != nil && s.now {
-			j.ran[at] = brought[at]
+		if s := h.bundles[incoming[at]]; s != nil && s.now {
+			j.ran[at] = incoming[at]
 			continue
 		}
 		most := -1
