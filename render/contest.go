@@ -79,8 +79,8 @@ func (p *pass) contestObjects() contests {
 	}
 	if found.asked = before.asked; before.unknown {
 		found.among = "?" // look again
-		found.retry()
 	}
+	before.markLate(found.objects)
 	return found
 }
 
@@ -114,15 +114,6 @@ func (p *pass) rivalsOf(units []config.UnitPath, found *contests) map[clusterObj
 		slices.SortFunc(rivals, func(a, b rival) int { return a.UnitTarget.Compare(b.UnitTarget) })
 	}
 	return wanted
-}
-
-// retry says that all that was found may be otherwise later.
-func (c *contests) retry() {
-	for _, problems := range c.objects {
-		for i := range problems {
-			problems[i].Retry = true
-		}
-	}
 }
 
 // clusterObject is an object in a cluster.

@@ -65,12 +65,9 @@ func (p *pass) hostProblems() map[config.UnitPath]document.Problems {
 	}
 	found.problems = map[config.UnitPath]document.Problems{}
 	for path, problems := range d.found {
-		list := problems.ofUnit(path, p.entries[path].placed)
-		for i := range list {
-			list[i].Retry = d.before.unknown
-		}
-		found.problems[path] = list
+		found.problems[path] = problems.ofUnit(path, p.entries[path].placed)
 	}
+	d.before.markLate(found.problems)
 	if p.disputed = found; d.before.unknown {
 		p.disputed = disputed{version: -1}
 	}

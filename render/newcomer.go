@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/config/document"
 	"github.com/swell-sh/swell/render/object"
 )
 
@@ -39,19 +40,7 @@ type Release struct {
 
 // brings says whether the release brings the bundles of a unit.
 func (r *Release) brings(unit *Unit) bool {
-	if r.Same {
-		return true
-	}
-	n := 0
-	for _, placement := range unit.Placements {
-		if placement.Digest == "" {
-			continue
-		}
-		if n++; r.Bundles[placement.Target.Name] != placement.Digest {
-			return false
-		}
-	}
-	return n > 0 && n == len(r.Bundles)
+	return r.Same || len(r.Bundles) > 0 && maps.Equal(r.Bundles, unit.digests())
 }
 
 // Equal says whether two releases bring the same.
@@ -65,13 +54,18 @@ func (s *Snapshot) Release(path config.UnitPath) Release {
 	if unit == nil || len(unit.Problems) > 0 {
 		return Release{}
 	}
-	r := Release{Commit: s.Commit, Bundles: map[config.TargetName]object.Digest{}}
-	for _, placement := range unit.Placements {
+	return Release{Commit: s.Commit, Bundles: unit.digests()}
+}
+
+// digests are those of the unit's bundles, by target.
+func (u *Unit) digests() map[config.TargetName]object.Digest {
+	digests := map[config.TargetName]object.Digest{}
+	for _, placement := range u.Placements {
 		if placement.Digest != "" {
-			r.Bundles[placement.Target.Name] = placement.Digest
+			digests[placement.Target.Name] = placement.Digest
 		}
 	}
-	return r
+	return digests
 }
 
 // key is another one for another release.
@@ -116,63 +110,78 @@ type earlier struct {
 	unknown bool // something could not be told, and may be later
 }
 
-// state is a commit that has the unit as it was before; nil where there is none. same says that it was as
-// it is.
-func (p *earlier) state(path config.UnitPath) (commit *Commit, same bool) {
-	base := p.inBase()
+// markLate has all that was found asked again, where something could not be told.
+func (p *earlier) markLate(found map[config.UnitPath]document.Problems) {
+	if !p.unknown {
+		return
+	}
+	for _, problems := range found {
+		for i := range problems {
+			problems[i].Retry = true
+		}
+	}
+}
+
+// former is a unit in an earlier commit.
+type former struct {
+	commit *Commit // nil: there is none, or Git does not have it any more
+	unit   *Unit   // nil where it is not in the commit, or had a problem there, or is late
+	late   bool    // something cannot be told now, and may be later
+}
+
+// formerOf is a unit as it was before.
+func (p *pass) formerOf(path config.UnitPath) (f former) {
 	if p.Releases == nil {
-		return base, false
+		return formerIn(p.inBase(), path)
 	}
 	r := p.Releases.Newest(path)
-	if r.brings(p.entries[path].unit) {
-		return nil, true
-	}
-	if base != nil && r.Bundles != nil {
-		if unit := p.unit(base, path); unit != nil && r.brings(unit) {
-			return base, false
+	if r.Bundles != nil {
+		if f = formerIn(p.inBase(), path); f.unit != nil && r.brings(f.unit) {
+			return f
 		}
 	}
 	if r.Commit == "" {
-		return nil, false
+		return former{late: f.late}
 	}
-	return p.load(r.Commit), false
+	commit, late := p.load(r.Commit)
+	late = late || f.late
+	f = formerIn(commit, path)
+	f.late = f.late || late
+	return f
 }
 
-// load loads an earlier commit, unless too many were loaded.
-func (p *earlier) load(commit config.Commit) *Commit {
+// formerIn is a unit in a commit, which may be nil.
+func formerIn(commit *Commit, path config.UnitPath) former {
+	if commit == nil {
+		return former{}
+	}
+	unit, err := commit.Unit(path)
+	switch {
+	case err != nil, unit != nil && unit.Problems.Retry():
+		return former{commit: commit, late: true}
+	case unit != nil && len(unit.Problems) > 0:
+		return former{commit: commit}
+	}
+	return former{commit: commit, unit: unit}
+}
+
+// load loads an earlier commit, unless too many were loaded: then it is late, as one that cannot be read.
+func (p *pass) load(commit config.Commit) (found *Commit, late bool) {
 	if known, ok := p.loaded[commit]; ok {
-		return known
+		return known, false
 	}
 	if len(p.loaded) >= maxLoaded {
-		p.unknown = true
-		return nil
+		return nil, true
 	}
 	found, err := p.Releases.Commit(commit)
 	if err != nil {
-		p.unknown = true
-		return nil
+		return nil, true
 	}
 	if p.loaded == nil {
 		p.loaded = map[config.Commit]*Commit{}
 	}
 	p.loaded[commit] = found
-	return found
-}
-
-// unit is a unit in an earlier commit; nil where it is not in it, or had a problem, or cannot be told.
-func (p *earlier) unit(commit *Commit, path config.UnitPath) *Unit {
-	if commit == nil {
-		return nil
-	}
-	unit, err := commit.Unit(path)
-	if err != nil || unit != nil && unit.Problems.Retry() {
-		p.unknown = true
-		return nil
-	}
-	if unit != nil && len(unit.Problems) > 0 {
-		return nil
-	}
-	return unit
+	return found, false
 }
 
 // had is what a unit had; nil where it had nothing. same says that it had all that it has.
@@ -188,26 +197,25 @@ func (p *earlier) had(path config.UnitPath) (had *holdings, same bool) {
 			return known, false
 		}
 	}
-	asked := earlier{pass: p.pass}
-	commit, _ := asked.state(path)
-	unit := asked.unit(commit, path)
-	if unit != nil {
+	f := p.formerOf(path)
+	if f.unit != nil {
 		var err error
-		had, err = commit.holdings(unit)
-		asked.unknown = asked.unknown || err != nil
+		had, err = f.commit.holdings(f.unit)
+		f.late = f.late || err != nil
 	}
-	p.unknown = p.unknown || asked.unknown
-	if key.commit != "" && commit != p.base && !asked.unknown { // the base may say something else of the tenant
-		p.remember(key, had)
+	p.unknown = p.unknown || f.late
+	if key.commit != "" && f.commit != p.base && !f.late { // the base may say something else of the tenant
+		remember(&p.remembered, key, had)
 	}
 	return had, false
 }
 
-func (c *Compiler) remember(key pastKey, had *holdings) {
-	if c.remembered == nil || len(c.remembered) >= maxRemembered {
-		c.remembered = map[pastKey]*holdings{}
+// remember adds to what is remembered of earlier commits.
+func remember[K comparable, V any](known *map[K]V, key K, value V) {
+	if *known == nil || len(*known) >= maxRemembered {
+		*known = map[K]V{}
 	}
-	c.remembered[key] = had
+	(*known)[key] = value
 }
 
 // inBase renders units of the base; nil where there is none.

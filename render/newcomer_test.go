@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/swell-sh/swell/config"
-	"github.com/swell-sh/swell/render/object"
 )
 
 // releases are those of a fleet, by unit, in the commits 0, 1 and so on. Commit 8 is gone from Git, and 9
@@ -37,11 +36,7 @@ func (r *releases) Newest(path config.UnitPath) Release {
 	if err != nil || unit == nil {
 		return Release{Commit: commit}
 	}
-	bundles := map[config.TargetName]object.Digest{}
-	for _, placement := range unit.Placements {
-		bundles[placement.Target.Name] = placement.Digest
-	}
-	return Release{Commit: commit, Bundles: bundles}
+	return Release{Commit: commit, Bundles: unit.digests()}
 }
 
 func (r *releases) Commit(commit config.Commit) (*Commit, error) {

@@ -228,34 +228,25 @@ func (p *pass) demandBefore(
 	}
 	d, remembered := p.demanded[key]
 	if !remembered {
-		asked := earlier{pass: p}
-		commit, _ := asked.state(path)
-		unit := asked.unit(commit, path)
+		f := p.formerOf(path)
 		var bundles []*object.Bundle
-		if unit != nil {
+		if f.unit != nil {
 			var err error
-			bundles, err = commit.bundlesOf(unit)
-			asked.unknown = asked.unknown || err != nil
+			bundles, err = f.commit.bundlesOf(f.unit)
+			f.late = f.late || err != nil
 		}
 		switch {
-		case asked.unknown:
+		case f.late:
 			return had, isLate
-		case commit == nil && p.Releases != nil:
+		case f.commit == nil && p.Releases != nil:
 			return had, isGone
 		}
 		d = demandsOf(bundles, []string{excess.space}, map[string]*policy.Namespace{excess.space: n})[excess.space]
 		if key.commit != "" {
-			p.rememberDemand(key, d)
+			remember(&p.demanded, key, d)
 		}
 	}
 	return d.quotas[excess.quota][excess.resource], isKnown
-}
-
-func (c *Compiler) rememberDemand(key demandKey, d demand) {
-	if c.demanded == nil || len(c.demanded) >= maxRemembered {
-		c.demanded = map[demandKey]demand{}
-	}
-	c.demanded[key] = d
 }
 
 func (o *overdraft) text() string {

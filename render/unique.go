@@ -137,11 +137,7 @@ func (p *pass) collisions() map[config.UnitPath]document.Problems {
 			found[unit] = append(found[unit], problem)
 		}
 	}
-	for _, problems := range found {
-		for i := range problems {
-			problems[i].Retry = before.unknown
-		}
-	}
+	before.markLate(found)
 	return found
 }
 

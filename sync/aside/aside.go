@@ -74,8 +74,8 @@ func (r *result[V]) isDone() bool {
 // Do returns what do makes of the key, and for how long that is to be given to others, too; zero:
 // to whoever waits for it now. ok is false where it is not there after the patience, or where other
 // work of its group was late, or too many groups were: then it is done aside, and is there when it is
-// asked for later. Where too much is to be done aside, it is begun when it is asked for later. A patience of zero waits as
-// long as it takes, and for no work aside but the same.
+// asked for later. Where too much is to be done aside, it is begun when it is asked for later. A patience
+// of zero waits as long as it takes, and for no work aside but the same.
 func (w *Work[K, V]) Do(key K, group Group, patience time.Duration, do func() (value V, keep time.Duration)) (value V, ok bool) {
 	r, late := w.begin(key, group, patience, do)
 	switch {
