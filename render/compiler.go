@@ -72,7 +72,9 @@ type Compiler struct {
 	uses      useCounts
 	hosts     Hosts
 	disputed  disputed
+	quotas    map[string]quotaSpace // by the names of spaces
 	demands   demands
+	taken     bool // all demands could be taken
 	// remembered is what units had in earlier commits.
 	remembered map[pastKey]*holdings
 	demanded   map[demandKey]demand
@@ -224,6 +226,7 @@ type pass struct {
 	loaded   map[config.Commit]*Commit // earlier ones, nil where Git does not have one
 	// quotaNotes are about quotas that units exceed together, of which none wants more than before.
 	quotaNotes document.Problems
+	respaced   bool // what the tree sets for namespaces changed
 	rendered   atomic.Int64
 }
 

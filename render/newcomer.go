@@ -210,7 +210,7 @@ func (p *earlier) had(path config.UnitPath) (had *holdings, same bool) {
 	return had, false
 }
 
-// remember adds to what is remembered of earlier commits.
+// remember keeps a value of an earlier commit.
 func remember[K comparable, V any](known *map[K]V, key K, value V) {
 	if *known == nil || len(*known) >= maxRemembered {
 		*known = map[K]V{}

@@ -25,13 +25,14 @@ type demand struct {
 	first  document.Position // of an object that takes some
 }
 
-// demands are those of units in namespaces with quotas. They are kept from commit to commit.
-type demands map[config.UnitPath]unitDemand
+// demands are those of units in namespaces with quotas, by the names of spaces. They are kept from commit to
+// commit.
+type demands map[config.UnitPath]map[string]demand
 
-// unitDemand is what a unit takes, by the names of spaces, and what that depends on.
-type unitDemand struct {
-	basis  string
-	spaces map[string]demand
+// quotaSpace is a namespace of a cluster with quotas.
+type quotaSpace struct {
+	*policy.Namespace
+	hash string // see [world.spaceHash]
 }
 
 // overdraft is a resource of a quota of which the units of a namespace want more than there is.
@@ -45,22 +46,22 @@ type overdraft struct {
 // together exceed. Where nobody wants more, or nobody knows what units had, it is a note.
 func (p *pass) quotaProblems() (problems map[config.UnitPath]document.Problems, notes document.Problems) {
 	problems = map[config.UnitPath]document.Problems{}
-	with := p.spacesWithQuotas()
-	p.takeDemands(with)
-	for _, excess := range p.overdrafts(with) {
-		if !p.blameForQuota(excess, with[excess.space], problems) {
+	p.takeDemands(p.takeQuotas())
+	for _, excess := range p.overdrafts() {
+		if !p.blameForQuota(excess, problems) {
 			notes = append(notes, p.overdraftNote(excess))
 		}
 	}
 	return problems, notes
 }
 
-// spacesWithQuotas are the namespaces of clusters with quotas that are not about some pods only.
-func (p *pass) spacesWithQuotas() map[string]*policy.Namespace {
-	with := map[string]*policy.Namespace{}
-	if p.world.policies == nil {
-		return with
+// takeQuotas finds the namespaces with quotas that are not about some pods only, and says whether they are others
+// than for the commit before.
+func (p *pass) takeQuotas() (changed bool) {
+	if p.quotas != nil && p.before != nil && !p.respaced && p.before.repository.FactsHash == p.world.repository.FactsHash {
+		return false
 	}
+	found := map[string]quotaSpace{}
 	for _, all := range []spaces{p.world.spaces, p.world.factSpaces(false)} {
 		for cluster, namespaces := range all {
 			for name, known := range namespaces {
@@ -69,52 +70,50 @@ func (p *pass) spacesWithQuotas() map[string]*policy.Namespace {
 				}
 				n := p.world.namespace(namespaceKey{cluster: cluster, name: name}, own{})
 				if slices.ContainsFunc(n.Quotas, func(q policy.Quota) bool { return !q.IsScoped() }) {
-					with[spaceName(cluster, name)] = n
+					space := spaceName(cluster, name)
+					found[space] = quotaSpace{n, p.world.spaceHash(space, own{})}
 				}
 			}
 		}
 	}
-	return with
+	before := p.quotas
+	p.quotas = found
+	return !maps.EqualFunc(before, found, func(a, b quotaSpace) bool { return a.hash == b.hash })
 }
 
-// takeDemands brings what units take up to date.
-func (p *pass) takeDemands(with map[string]*policy.Namespace) {
-	if len(with) == 0 {
-		p.demands = nil
-		return
+// takeDemands brings what units take up to date: of those that were touched, or where the quotas are others, of all.
+func (p *pass) takeDemands(all bool) {
+	entries := p.touched
+	if all || !p.taken {
+		p.demands, entries = demands{}, slices.Collect(maps.Values(p.entries))
 	}
-	taken := demands{}
-	for path := range p.inSpaces {
-		e := p.entries[path]
-		spaces := slices.DeleteFunc(slices.Clone(e.spaces), func(name string) bool { return with[name] == nil })
-		if len(spaces) == 0 {
+	p.taken = true
+	for _, e := range p.gone {
+		delete(p.demands, e.source.Path)
+	}
+	for _, e := range entries {
+		path := e.source.Path
+		delete(p.demands, path)
+		spaces := slices.DeleteFunc(slices.Clone(e.spaces), func(name string) bool { return p.quotas[name].Namespace == nil })
+		if len(spaces) == 0 || len(e.unit.Problems) > 0 {
 			continue
 		}
-		basis := fmt.Sprintf("%x", e.unit.body)
-		for _, name := range spaces {
-			basis += fmt.Sprintf(" %q %s", name, p.world.spaceHash(name, own{}))
+		bundles, err := p.world.bundles(e.unit)
+		if err != nil { // it is a problem of the unit
+			p.taken = false
+			continue
 		}
-		switch known := p.demands[path]; {
-		case len(e.unit.Problems) > 0:
-		case known.basis == basis:
-			taken[path] = known
-		default:
-			bundles, err := p.world.bundles(e.unit)
-			if err == nil { // else it is a problem of the unit
-				taken[path] = unitDemand{basis, demandsOf(bundles, spaces, with)}
-			}
-		}
+		p.demands[path] = demandsOf(bundles, spaces, p.quotas)
 	}
-	p.demands = taken
 }
 
 // demandsOf are what bundles take in some spaces.
-func demandsOf(bundles []*object.Bundle, spaces []string, with map[string]*policy.Namespace) map[string]demand {
+func demandsOf(bundles []*object.Bundle, spaces []string, quotas map[string]quotaSpace) map[string]demand {
 	found := map[string]demand{}
 	for _, b := range bundles {
 		for _, o := range b.Objects {
 			space := spaceName(b.Target.Cluster(), o.ID.Namespace)
-			n := with[space]
+			n := quotas[space].Namespace
 			if n == nil || o.Hook() != "" || !slices.Contains(spaces, space) {
 				continue
 			}
@@ -140,10 +139,10 @@ func demandsOf(bundles []*object.Bundle, spaces []string, with map[string]*polic
 }
 
 // overdrafts are the resources of which the units of namespaces want more than their quotas have.
-func (p *pass) overdrafts(with map[string]*policy.Namespace) (list []overdraft) {
+func (p *pass) overdrafts() (list []overdraft) {
 	sums := map[string]map[string]core.ResourceList{} // by space and quota
 	for _, unit := range p.demands {
-		for space, d := range unit.spaces {
+		for space, d := range unit {
 			if sums[space] == nil {
 				sums[space] = map[string]core.ResourceList{}
 			}
@@ -153,7 +152,7 @@ func (p *pass) overdrafts(with map[string]*policy.Namespace) (list []overdraft) 
 		}
 	}
 	for _, space := range slices.Sorted(maps.Keys(sums)) {
-		for _, q := range with[space].Quotas {
+		for _, q := range p.quotas[space].Quotas {
 			all := sums[space][q.Name]
 			for _, name := range slices.Sorted(maps.Keys(all)) {
 				if hard, want := q.Spec.Hard[name], all[name]; want.Cmp(hard) > 0 {
@@ -166,19 +165,17 @@ func (p *pass) overdrafts(with map[string]*policy.Namespace) (list []overdraft) 
 }
 
 // blameForQuota gives a problem to each unit that wants more of a quota than it had.
-func (p *pass) blameForQuota(
-	excess overdraft, n *policy.Namespace, problems map[config.UnitPath]document.Problems,
-) (blamed bool) {
+func (p *pass) blameForQuota(excess overdraft, problems map[config.UnitPath]document.Problems) (blamed bool) {
 	if p.Releases == nil && p.world.base == nil {
 		return false
 	}
 	for _, path := range slices.Sorted(maps.Keys(p.demands)) {
-		d := p.demands[path].spaces[excess.space]
+		d := p.demands[path][excess.space]
 		wants := d.quotas[excess.quota][excess.resource]
 		if wants.IsZero() {
 			continue
 		}
-		had, known := p.demandBefore(path, excess, n)
+		had, known := p.demandBefore(path, excess)
 		if known == isGone || known == isKnown && wants.Cmp(had) <= 0 {
 			continue
 		}
@@ -212,14 +209,12 @@ type demandKey struct {
 }
 
 // demandBefore is what a unit took of a resource before.
-func (p *pass) demandBefore(
-	path config.UnitPath, excess overdraft, n *policy.Namespace,
-) (had quantity.Quantity, known knowledge) {
-	key := demandKey{space: excess.space, hash: p.world.spaceHash(excess.space, own{})}
+func (p *pass) demandBefore(path config.UnitPath, excess overdraft) (had quantity.Quantity, known knowledge) {
+	key := demandKey{space: excess.space, hash: p.quotas[excess.space].hash}
 	if p.Releases != nil {
 		release := p.Releases.Newest(path)
 		if release.brings(p.entries[path].unit) {
-			return p.demands[path].spaces[excess.space].quotas[excess.quota][excess.resource], isKnown
+			return p.demands[path][excess.space].quotas[excess.quota][excess.resource], isKnown
 		}
 		if release.Commit == "" {
 			return had, isKnown // it was never released
@@ -241,7 +236,7 @@ func (p *pass) demandBefore(
 		case f.commit == nil && p.Releases != nil:
 			return had, isGone
 		}
-		d = demandsOf(bundles, []string{excess.space}, map[string]*policy.Namespace{excess.space: n})[excess.space]
+		d = demandsOf(bundles, []string{excess.space}, p.quotas)[excess.space]
 		if key.commit != "" {
 			remember(&p.demanded, key, d)
 		}
@@ -260,7 +255,7 @@ func (p *pass) overdraftNote(excess overdraft) document.Problem {
 	var most quantity.Quantity
 	note := document.Problem{Code: document.CodePolicy, Message: excess.text()}
 	for _, path := range slices.Sorted(maps.Keys(p.demands)) {
-		d := p.demands[path].spaces[excess.space]
+		d := p.demands[path][excess.space]
 		if wants := d.quotas[excess.quota][excess.resource]; wants.Cmp(most) > 0 {
 			most, note.Position, note.Unit = wants, d.first, string(path)
 		}

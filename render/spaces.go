@@ -274,7 +274,7 @@ func (p *pass) takeSpaces(entries []*entry) bool {
 	if found.same(p.world.spaces) {
 		return false
 	}
-	p.world.spaces = found
+	p.world.spaces, p.respaced = found, true
 	p.world.namespaces.Clear()
 	return true
 }
