@@ -94,18 +94,12 @@ func TestHostNamesOfALateBase(t *testing.T) {
 
 // hostFiles is a repository after some edits, with two tenants that have a unit each.
 func hostFiles(edits ...string) fstest.MapFS {
-	files, hosts := fstest.MapFS{}, map[string]string{}
-	write := func(name, text string, args ...any) {
-		files[name] = &fstest.MapFile{Data: fmt.Appendf(nil, text, args...)}
-	}
-	write("swell.yaml", "apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: hosts}\n")
-	write("fleet/fleet.yaml", "apiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: sas-1}\n---\n"+
-		"apiVersion: swell.sh/v1\nkind: Rollout\nmetadata: {name: default}\nspec: {waves: [{name: all}]}\n")
+	files, hosts := oneCluster("hosts"), map[string]string{}
 	const defaults = "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: all}\nspec: {tenant: %s, placement: {topology: cluster}}\n"
 	const ingress = "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: %s, namespace: %s}\nspec: {rules: [%s]}\n"
 	for _, edit := range strings.Fields("shop/other=shop.example zed/other=zed.example " + strings.Join(edits, " ")) {
 		if unit, tenant, moves := strings.Cut(edit, ">"); moves {
-			write("services/"+unit+"/swell.yaml", defaults, tenant)
+			files.write("services/"+unit+"/swell.yaml", defaults, tenant)
 			continue
 		}
 		unit, names, isUnit := strings.Cut(edit, "=")
@@ -116,15 +110,15 @@ func hostFiles(edits ...string) fstest.MapFS {
 		}
 		tenant, name, _ := strings.Cut(unit, "/")
 		rules := `{host: "` + strings.ReplaceAll(names, ",", `"}, {host: "`) + `"}`
-		write("services/"+unit+"/x.yaml", ingress, name, tenant, rules)
+		files.write("services/"+unit+"/x.yaml", ingress, name, tenant, rules)
 		if names == "" {
 			delete(files, "services/"+unit+"/x.yaml")
 		}
 	}
 	for _, tenant := range []string{"shop", "zed"} {
 		const doc = "apiVersion: swell.sh/v1\nkind: Tenant\nmetadata: {name: %s}\nspec: {hosts: [%s]}\n"
-		write("fleet/"+tenant+".yaml", doc, tenant, hosts[tenant])
-		write("services/"+tenant+"/swell.yaml", defaults, tenant)
+		files.write("fleet/"+tenant+".yaml", doc, tenant, hosts[tenant])
+		files.write("services/"+tenant+"/swell.yaml", defaults, tenant)
 	}
-	return files
+	return fstest.MapFS(files)
 }

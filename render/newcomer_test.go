@@ -174,24 +174,19 @@ var wantedThings = map[string]string{
 // wantedTree is a monorepo with units that want one thing, as a test writes them. There is another one
 // in the namespace "shared" in any case.
 func wantedTree(sort, units string) config.Tree {
-	files := fstest.MapFS{}
-	write := func(name, text string, args ...any) {
-		files[name] = &fstest.MapFile{Data: fmt.Appendf(nil, text, args...)}
-	}
-	write("swell.yaml", "apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: wanted}\n")
-	write("fleet/fleet.yaml", "apiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: sas-1}\n---\n"+
-		"apiVersion: swell.sh/v1\nkind: Rollout\nmetadata: {name: default}\nspec: {waves: [{name: all}]}\n")
-	write("kinds/web/web.proto", "syntax = \"proto3\";\npackage example.web;\n"+
+	files := oneCluster("wanted")
+	files.write("kinds/web/web.proto", "syntax = \"proto3\";\npackage example.web;\n"+
 		"import \"github.com/yandex/protoc-gen-crd/library/go/k8s/protoc_gen_crd/proto/crd.proto\";\n"+
 		"message Web {\n  option (protoc_gen_crd.k8s_crd) = {api_group: \"easy.example.com\", kind: \"Web\"};\n  WebSpec spec = 1;\n}\n"+
 		"message WebSpec { string host = 1; }\n")
-	write("kinds/web/kind.yaml", "apiVersion: swell.sh/v1\nkind: EasyKind\nmetadata: {name: web}\nspec:\n  message: example.web.Web\n"+
+	files.write("kinds/web/kind.yaml", "apiVersion: swell.sh/v1\nkind: EasyKind\nmetadata: {name: web}\n"+
+		"spec:\n  message: example.web.Web\n"+
 		"  unique: [{name: host, value: self.spec.host, in: fleet}]\n  objects:\n  - id: config\n    template:\n"+
 		"      {apiVersion: v1, kind: ConfigMap, metadata: {name: \"${self.metadata.name}\", namespace: shared}}\n")
 	if sort == "host" {
 		for _, tenant := range []string{"shop", "zed", "other"} {
 			const document = "apiVersion: swell.sh/v1\nkind: Tenant\nmetadata: {name: %s}\nspec: {namespaces: [shared]}\n"
-			write("fleet/"+tenant+".yaml", document, tenant)
+			files.write("fleet/"+tenant+".yaml", document, tenant)
 		}
 	}
 	const defaults = "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: all}\nspec: {tenant: %s, placement: {topology: cluster}}\n"
@@ -200,7 +195,7 @@ func wantedTree(sort, units string) config.Tree {
 		changes := strings.Count(path, "+")
 		path = strings.TrimRight(path, "+")
 		tenant, _, _ := strings.Cut(path, "/")
-		write("services/"+path+"/swell.yaml", defaults, tenant)
+		files.write("services/"+path+"/swell.yaml", defaults, tenant)
 		text := fmt.Sprintf(wantedThings[sort], strings.ReplaceAll(path, "/", "-"))
 		switch {
 		case path == "other":
@@ -210,11 +205,11 @@ func wantedTree(sort, units string) config.Tree {
 		case isBroken:
 			text += "mistyped: true\n"
 		}
-		write("services/"+path+"/x.yaml", "%s", text)
+		files.write("services/"+path+"/x.yaml", text)
 		if changes > 0 {
 			const more = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s-more, namespace: shared}\ndata: {count: \"%d\"}\n"
-			write("services/"+path+"/more.yaml", more, path, changes)
+			files.write("services/"+path+"/more.yaml", more, path, changes)
 		}
 	}
-	return config.Files(files)
+	return config.Files(fstest.MapFS(files))
 }

@@ -82,28 +82,29 @@ func tellUnits(problems document.Problems) (lines []string) {
 	return lines
 }
 
+// quotaFiles is a monorepo whose units are in its cluster once.
+func quotaFiles() treeFiles {
+	files := oneCluster("quotas")
+	files.write("services/swell.yaml", "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: all}\n"+
+		"spec: {placement: {topology: cluster}}\n")
+	return files
+}
+
 // quotaTree is a monorepo, as a test writes it.
 func quotaTree(text string) config.Tree {
-	files := fstest.MapFS{}
-	write := func(name, text string, args ...any) {
-		files[name] = &fstest.MapFile{Data: fmt.Appendf(nil, text, args...)}
-	}
-	write("swell.yaml", "apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: quotas}\n")
-	write("fleet/fleet.yaml", "apiVersion: swell.sh/v1\nkind: Cluster\nmetadata: {name: sas-1}\n---\n"+
-		"apiVersion: swell.sh/v1\nkind: Rollout\nmetadata: {name: default}\nspec: {waves: [{name: all}]}\n")
-	write("services/swell.yaml", "apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: all}\nspec: {placement: {topology: cluster}}\n")
+	files := quotaFiles()
 	for _, each := range strings.Fields(text) {
 		name, number, _ := strings.Cut(each, "=")
 		if name == "quota" {
-			write("services/space/x.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n---\n"+
+			files.write("services/space/x.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n---\n"+
 				"apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q, namespace: shop}\nspec: {hard: {requests.cpu: %q}}\n", number)
 			continue
 		}
-		write("services/"+name+"/x.yaml", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: %[1]s, namespace: shop}\nspec:\n"+
+		files.write("services/"+name+"/x.yaml", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: %[1]s, namespace: shop}\nspec:\n"+
 			"  replicas: %[2]s\n  selector: {matchLabels: {app: %[1]s}}\n  template:\n    metadata: {labels: {app: %[1]s}}\n"+
 			"    spec: {containers: [{name: main, image: registry.example.com/a, resources: {requests: {cpu: 500m}}}]}\n", name, number)
 	}
-	return config.Files(files)
+	return config.Files(fstest.MapFS(files))
 }
 
 // TestQuotaMoves: a quota that moves to another namespace judges what a unit has there.
@@ -112,22 +113,15 @@ func TestQuotaMoves(t *testing.T) {
 		const deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, namespace: %s}\nspec:\n" +
 			"  replicas: %d\n  selector: {matchLabels: {app: a}}\n  template:\n    metadata: {labels: {app: a}}\n" +
 			"    spec: {containers: [{name: main, image: registry.example.com/a, resources: {requests: {cpu: 500m}}}]}\n---\n"
-		files := fstest.MapFS{}
-		for _, each := range []string{"swell.yaml", "fleet/fleet.yaml", "services/swell.yaml"} {
-			content, err := quotaTree("").ReadFile(each)
-			if err != nil {
-				t.Fatal(err)
-			}
-			files[each] = &fstest.MapFile{Data: content}
-		}
+		files := quotaFiles()
 		const space = "apiVersion: v1\nkind: Namespace\nmetadata: {name: %s}\n---\n"
 		spaces := fmt.Sprintf(space+space, "mall", "shop") +
 			"apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q, namespace: " + namespace + "}\nspec: {hard: {requests.cpu: 2}}\n"
-		files["services/space/x.yaml"] = &fstest.MapFile{Data: []byte(spaces)}
-		files["services/a/x.yaml"] = &fstest.MapFile{Data: fmt.Appendf(nil, deployment+deployment, "mall", 1, "shop", 4)}
+		files.write("services/space/x.yaml", spaces)
+		files.write("services/a/x.yaml", deployment+deployment, "mall", 1, "shop", 4)
 		other := strings.ReplaceAll(deployment, "name: a,", "name: b,")
-		files["services/b/x.yaml"] = &fstest.MapFile{Data: fmt.Appendf(nil, other, "shop", 1)}
-		return config.Files(files)
+		files.write("services/b/x.yaml", other, "shop", 1)
+		return config.Files(fstest.MapFS(files))
 	}
 	var compiler Compiler
 	want := []string{`a: namespace shop in cluster sas-1: quota "q" has 2 of requests.cpu, and the units there want 2500m in all`}
