@@ -10,10 +10,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
 
 	"github.com/swell-sh/swell/render/object"
 	"github.com/swell-sh/swell/sync/apply/health"
@@ -92,13 +94,13 @@ func TestHealthNamesPodsThatWereRefused(t *testing.T) {
 	t.Parallel()
 	c, _ := connect(t, Options{})
 	ns := space(t)
-	objects := []*object.Object{
-		newObject(t, "{apiVersion: v1, kind: ResourceQuota, metadata: {name: none, namespace: %s}, spec: {hard: {pods: 0}}}", ns),
-		newObject(t, deployment, ns, "web", "1"),
-	}
-	applied(t, c, objects...)
+	quota := newObject(t, "{apiVersion: v1, kind: ResourceQuota, metadata: {name: none, namespace: %s}, spec: {hard: {pods: 0}}}", ns)
+	applied(t, c, quota)
+	refusesPods(t, ns)
+	web := newObject(t, deployment, ns, "web", "1")
+	applied(t, c, web)
 	eventually(t, func() (bool, string) {
-		got := healthOf(t, c, objects...)
+		got := healthOf(t, c, quota, web)
 		return got.State == health.Progressing && strings.Contains(got.Reason, "exceeded quota"), got.Reason
 	})
 	const why = " is forbidden: exceeded quota: none, requested: pods=1, used: pods=0, limited: pods=0"
@@ -118,6 +120,22 @@ func TestHealthNamesPodsThatWereRefused(t *testing.T) {
 		applied(t, c, o)
 		becomes(t, c, health.Health{State: health.Progressing, Reason: o.ID.String() + ": " + test.want}, o)
 	}
+}
+
+// refusesPods waits until a namespace admits no pod. An API server goes by a quota once it
+// has seen it itself: until then a pod may come in, and it stays.
+func refusesPods(t *testing.T, namespace string) {
+	t.Helper()
+	var pod unstructured.Unstructured
+	const text = "{apiVersion: v1, kind: Pod, metadata: {name: x}, spec: {containers: [{name: main, image: 'x:1'}]}}"
+	if err := yaml.Unmarshal([]byte(text), &pod.Object); err != nil {
+		t.Fatal(err)
+	}
+	pods := somebody(t).Resource(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).Namespace(namespace)
+	eventually(t, func() (bool, string) {
+		_, err := pods.Create(t.Context(), &pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "quota"), fmt.Sprint(err)
+	})
 }
 
 // patchPod changes the status of a pod as a kubelet would, once there is one.
