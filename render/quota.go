@@ -4,7 +4,6 @@
 package render
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,6 +11,7 @@ import (
 
 	core "k8s.io/api/core/v1"
 	quantity "k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/config/document"
@@ -110,6 +110,7 @@ func (p *pass) takeDemands(all bool) {
 // demandsOf are what bundles take in some spaces.
 func demandsOf(bundles []*object.Bundle, spaces []string, quotas map[string]quotaSpace) map[string]demand {
 	found := map[string]demand{}
+	consumers := map[object.Digest]policy.Consumer{} // most objects are the same on all targets
 	for _, b := range bundles {
 		for _, o := range b.Objects {
 			space := spaceName(b.Target.Cluster(), o.ID.Namespace)
@@ -117,12 +118,13 @@ func demandsOf(bundles []*object.Bundle, spaces []string, quotas map[string]quot
 			if n == nil || o.Hook() != "" || !slices.Contains(spaces, space) {
 				continue
 			}
-			var content map[string]any
-			if json.Unmarshal(o.JSON, &content) != nil {
-				continue // swell wrote it
+			consumer, ok := consumers[o.Digest]
+			if !ok {
+				consumer = policy.NewConsumer(schema.GroupVersionKind{Group: o.ID.Group, Version: o.Version, Kind: o.ID.Kind}, o.JSON)
+				consumers[o.Digest] = consumer
 			}
 			for i := range n.Quotas {
-				takes := policy.Demand(o.APIVersion(), o.ID.Kind, content, n, &n.Quotas[i])
+				takes := consumer.Demand(n, &n.Quotas[i])
 				if len(takes) == 0 {
 					continue
 				}

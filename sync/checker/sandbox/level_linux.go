@@ -164,10 +164,13 @@ func kill(pid int) {
 	_ = syscall.Kill(-pid, syscall.SIGKILL) // it may be gone
 }
 
-// lookEvery is how often the memory of a program is looked at; less often where a look takes
-// long, because it has many threads: lookShare is which part of the time looks may take.
+// The memory of a program is looked at not before it can have reached its limit, were it filled at
+// fillRate, in bytes a second: about what the kernel clears for one thread. lookEvery is the shortest pause.
+// It is longer where a look takes long, because there are many threads: lookShare is which part of the time
+// looks may take.
 const (
 	lookEvery = 20 * time.Millisecond
+	fillRate  = 4 << 30
 	lookShare = 20
 )
 
@@ -185,11 +188,12 @@ func watchMemory(ctx context.Context, pid int, limit int64) <-chan struct{} {
 			case <-timer.C:
 			}
 			began := time.Now()
-			if memoryOf(pid) > limit {
+			free := limit - memoryOf(pid)
+			if free < 0 {
 				close(greedy)
 				return
 			}
-			timer.Reset(max(lookEvery, lookShare*time.Since(began)))
+			timer.Reset(max(lookEvery, lookShare*time.Since(began), time.Duration(float64(free)/fillRate*float64(time.Second))))
 		}
 	}()
 	return greedy
