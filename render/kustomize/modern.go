@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/swell-sh/swell/config/document"
 )
@@ -38,9 +39,8 @@ func (c *closure) writeKustomizations() {
 
 // modernize writes deprecated fields as kustomize itself understands them, so
 // that it does not fill standard error with advice. Those that it runs at
-// another time than their successors (patchesJson6902, patchesStrategicMerge,
-// vars) stay. So does commonLabels where configurations may say that labels go
-// to other places.
+// another time than their successors (patchesJson6902, vars) stay. So does
+// commonLabels where configurations may say that labels go to other places.
 func modernize(fields map[string]any, configured bool) {
 	move := func(old, new string, list []any) {
 		delete(fields, old)
@@ -52,6 +52,11 @@ func modernize(fields map[string]any, configured bool) {
 	list := func(name string) []any { l, _ := fields[name].([]any); return l }
 	move("bases", "resources", list("bases"))
 	move("imageTags", "images", list("imageTags"))
+	if merges := list("patchesStrategicMerge"); len(merges) > 0 { // kustomize runs them just before patches
+		patches := list("patches")
+		delete(fields, "patches")
+		move("patchesStrategicMerge", "patches", slices.Concat(mergeEntries(merges), patches))
+	}
 	if common, ok := fields["commonLabels"].(map[string]any); ok && !configured {
 		var labels []any
 		if len(common) > 0 {
@@ -59,4 +64,22 @@ func modernize(fields map[string]any, configured bool) {
 		}
 		move("commonLabels", "labels", labels)
 	}
+}
+
+// mergeEntries are entries of patchesStrategicMerge as those of patches.
+func mergeEntries(merges []any) (entries []any) {
+	for _, merge := range merges {
+		text, ok := merge.(string)
+		if !ok || !isInline(text) {
+			entries = append(entries, map[string]any{"path": merge})
+			continue
+		}
+		// Kustomize takes spaces and line breaks away around it: here comments keep them.
+		text = "#\n" + text
+		if strings.HasSuffix(text, "\n") {
+			text += "#"
+		}
+		entries = append(entries, map[string]any{"patch": text})
+	}
+	return entries
 }

@@ -73,11 +73,14 @@ func targetsSecret(target *yaml.Node) bool {
 	return kind != nil && config.MaySecret(kind.Value)
 }
 
-// inlineOrFile follows an entry of patchesStrategicMerge: kustomize takes what
+// isInline says whether an entry of patchesStrategicMerge is a patch: kustomize takes what
 // does not read as an object for a path.
+func isInline(text string) bool { return strings.Contains(text, "\n") || strings.Contains(text, ": ") }
+
+// inlineOrFile follows an entry of patchesStrategicMerge.
 func (c *closure) inlineOrFile(k *kustomization, n *yaml.Node, field string) {
 	e := patchEntry{field: field, in: k.doc, at: n}
-	if !strings.Contains(n.Value, "\n") && !strings.Contains(n.Value, ": ") {
+	if !isInline(n.Value) {
 		before := len(c.problems)
 		e.docs = c.values(k, n, field)
 		switch {
