@@ -109,6 +109,24 @@ func (e *expressions) variables(list []admission.Variable) {
 	}
 }
 
+// mutations compiles expressions that change objects. They are not evaluated.
+func (e *expressions) mutations(list []admission.Mutation) {
+	options := plugin.OptionalVariableDeclarations{HasParams: e.params, HasAuthorizer: true, HasPatchTypes: true}
+	compile := func(text string, returns []*cel.Type, path ...any) {
+		if result := e.compiler.CompileCELExpression(&expression{text: text, returns: returns}, options, environment.StoredExpressions); result.Error != nil {
+			e.wrong(result.Error, path)
+		}
+	}
+	for i, m := range list {
+		switch {
+		case m.PatchType == admission.PatchTypeApplyConfiguration && m.ApplyConfiguration != nil:
+			compile(m.ApplyConfiguration.Expression, configuration, "spec", "mutations", i, "applyConfiguration", "expression")
+		case m.PatchType == admission.PatchTypeJSONPatch && m.JSONPatch != nil:
+			compile(m.JSONPatch.Expression, patches, "spec", "mutations", i, "jsonPatch", "expression")
+		}
+	}
+}
+
 // about finds what an expression asks for that is not known, and the field of the
 // object that it is about.
 func (e *expressions) about(text string) (asks string, field []any) {

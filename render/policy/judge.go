@@ -68,6 +68,10 @@ var (
 	boolean = []*cel.Type{cel.BoolType}
 	text    = []*cel.Type{cel.StringType}
 	note    = []*cel.Type{cel.StringType, cel.NullType}
+
+	// Types of the API server's own, which only expressions of mutations know.
+	configuration = []*cel.Type{cel.ObjectType("Object")}
+	patches       = []*cel.Type{cel.ListType(cel.ObjectType("JSONPatch"))}
 )
 
 // evaluate compiles what the policy does.

@@ -183,6 +183,7 @@ func (c *compilation) mutating(doc Document) {
 	p.match = c.matcher(spec.MatchConstraints, "spec", "matchConstraints")
 	env := c.expressions(spec.ParamKind, spec.Variables)
 	p.conditions = env.conditions(spec.MatchConditions)
+	env.mutations(spec.Mutations)
 	if len(c.flaws) > before {
 		c.broken = append(c.broken, "MutatingAdmissionPolicy "+read.Name)
 		return
