@@ -582,7 +582,7 @@ func testHeldDeletionIsSettledByHand(t *testing.T, w *world) {
 }
 
 // TestPruneDisabledInGitOnly: the annotation was in the last bundle; the live
-// object lost it by hand, and is kept.
+// object lost it by hand, and is kept. In Git again without it, it is not kept any more.
 func TestPruneDisabledInGitOnly(t *testing.T) { simulated(t, testPruneDisabledInGitOnly) }
 
 func testPruneDisabledInGitOnly(t *testing.T, w *world) {
@@ -608,6 +608,13 @@ func testPruneDisabledInGitOnly(t *testing.T, w *world) {
 	if plans := w.plans(); len(plans) > 0 {
 		t.Errorf("it waits for approval: %v", plans)
 	}
+	third := strings.TrimPrefix(strings.ReplaceAll(plain, "plain", "third"), "---\n")
+	w.write("services/kept/objects.yaml", third+strings.ReplaceAll(plain, "plain", "precious"))
+	w.commit()
+	w.until("it is in Git again", w.is("kept", 3, rollout.Done))
+	w.write("services/kept/objects.yaml", third)
+	w.commit()
+	w.until("the deletion, for nothing keeps it any more", func() bool { return w.get("dev-2/c", configMaps, "precious") == nil })
 }
 
 // TestJobBesideAHeldDeletion: a Job waits with what is held, for it may be its

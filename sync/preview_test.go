@@ -214,6 +214,12 @@ func placed(at object.UnitTarget, id object.ID) string {
 	return fmt.Sprintf("%s %s %s", at.Target, at.Unit, id)
 }
 
+// placement is an object of a unit on a target.
+type placement struct {
+	object.UnitTarget
+	id object.ID
+}
+
 func (f *fleetOf) must(err error) {
 	f.Helper()
 	if err != nil {
@@ -410,12 +416,20 @@ func (f *fleetOf) prune(j *executor.Job) bool {
 // happens before the approval but what is forgotten; of those that stay as they are,
 // nothing after it either.
 func predicted(head *render.Snapshot, r *diff.Report, plan *Forecast, now time.Time, approved bool) map[string]diff.Action {
+	all := map[string]diff.Action{}
+	for at, action := range predictedAt(head, r, plan, now, approved) {
+		all[placed(at.UnitTarget, at.id)] = action
+	}
+	return all
+}
+
+func predictedAt(head *render.Snapshot, r *diff.Report, plan *Forecast, now time.Time, approved bool) map[placement]diff.Action {
 	among := func(list []diff.Kept, at object.UnitTarget) bool {
 		return slices.ContainsFunc(list, func(k diff.Kept) bool {
 			return k.Unit == at.Unit && (len(k.Targets) == 0 || slices.Contains(k.Targets, at.Target))
 		})
 	}
-	all := map[string]diff.Action{}
+	all := map[placement]diff.Action{}
 	for _, c := range r.Changes {
 		for i, target := range c.Targets {
 			at, id, action := object.UnitTarget{Unit: c.Unit, Target: target}, c.IDs[i], c.Action
@@ -431,7 +445,7 @@ func predicted(head *render.Snapshot, r *diff.Report, plan *Forecast, now time.T
 				!approved && among(r.Withheld, at) && action != diff.Forgotten:
 				continue
 			}
-			all[placed(at, id)] = action
+			all[placement{at, id}] = action
 		}
 	}
 	return all

@@ -56,6 +56,37 @@ func (s *sending) trim(ctx context.Context, meta *metav1.PartialObjectMetadata) 
 	return meta, err
 }
 
+// unmark removes the mark that we put on the object when it was orphaned (see [call.mark]): Git has the
+// object again, and does not say to keep it. A mark that somebody else set, too, stays.
+func (s *sending) unmark(ctx context.Context, meta *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
+	if !s.hasOurMark(meta) {
+		return meta, nil
+	}
+	return s.amend(ctx, s.o, meta.UID, meta, func(meta *metav1.PartialObjectMetadata) ([]ssa.JSONPatch, error) {
+		if !s.hasOurMark(meta) {
+			return nil, nil
+		}
+		return ssa.PatchRemoveAnnotations(withManagedFields(meta), []string{config.AnnotationPrune}), nil
+	})
+}
+
+func (s *sending) hasOurMark(meta *metav1.PartialObjectMetadata) bool {
+	if _, wanted := s.annotations[config.AnnotationPrune]; wanted || !isKept(meta.Annotations) {
+		return false
+	}
+	ours := false
+	for _, m := range otherManagers(meta) {
+		if !m.fields.Has(annotationPath(config.AnnotationPrune)) {
+			continue
+		}
+		if m.Manager != FieldManager {
+			return false
+		}
+		ours = true
+	}
+	return ours
+}
+
 func annotationPath(key string) fieldpath.Path {
 	return fieldpath.MakePathOrDie("metadata", "annotations", key)
 }

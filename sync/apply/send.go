@@ -133,8 +133,10 @@ func (s *sending) send(ctx context.Context) (*metav1.PartialObjectMetadata, answ
 			return nil, info, afterWrite(err)
 		}
 	}
-	if meta, err = s.trim(ctx, meta); err != nil {
-		return nil, info, afterWrite(err)
+	for _, finish := range []func(context.Context, *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error){s.trim, s.unmark} {
+		if meta, err = finish(ctx, meta); err != nil {
+			return nil, info, afterWrite(err)
+		}
 	}
 	for _, changes := range [][]store.Change{r.Taken, r.Left} {
 		slices.SortStableFunc(changes, func(a, b store.Change) int { return strings.Compare(a.Field, b.Field) })

@@ -1,0 +1,335 @@
+// SPDX-FileCopyrightText: The swell authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sync
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/restmapper"
+	"pgregory.net/rapid"
+
+	"github.com/swell-sh/swell/config"
+	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/render/diff"
+	"github.com/swell-sh/swell/render/object"
+	"github.com/swell-sh/swell/sync/devcluster/devtest"
+	"github.com/swell-sh/swell/sync/rollout"
+	"github.com/swell-sh/swell/sync/source"
+	"github.com/swell-sh/swell/sync/source/gittest"
+	"github.com/swell-sh/swell/sync/store"
+)
+
+// TestPreviewOnServers is [TestPreviewIsWhatTheDaemonDoes] on real API servers: what a preview says of an edit
+// is held against the objects that are there before and after the daemon took it. SWELL_SERVER_EDITS is how many
+// edits, each of the whole example, which is brought back after it; SWELL_SEED is the first one.
+func TestPreviewOnServers(t *testing.T) {
+	n, _ := strconv.Atoi(os.Getenv("SWELL_SERVER_EDITS"))
+	if n == 0 {
+		t.Skip("SWELL_SERVER_EDITS is not set: each edit takes seconds on three clusters")
+	}
+	seed, _ := strconv.Atoi(os.Getenv("SWELL_SEED"))
+	example := exampleFiles(t)
+	edited := rapid.Custom(func(rt *rapid.T) files {
+		f := maps.Clone(example)
+		for range rapid.IntRange(1, 3).Draw(rt, "edits") {
+			edits[rapid.IntRange(0, len(edits)-1).Draw(rt, "edit")](rt, f)
+		}
+		return f
+	})
+	clusters := devtest.Start(t, "sas-1", "vla-1", "myt-1")
+	access := map[string]config.ClusterAccess{}
+	for _, name := range []string{"sas-1", "vla-1", "myt-1"} {
+		access[name] = config.ClusterAccess{Name: name, Kubeconfig: clusters.Kubeconfig, Context: name}
+	}
+	s := &serverFleet{T: t, access: access, clients: map[string]dynamic.Interface{}, now: time.Now()}
+	for name := range access {
+		cfg, err := clusters.Config(name)
+		s.must(err)
+		cfg.QPS = -1
+		s.clients[name], err = dynamic.NewForConfig(cfg)
+		s.must(err)
+		if s.mapper == nil {
+			kinds, err := discovery.NewDiscoveryClientForConfig(cfg)
+			s.must(err)
+			s.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kinds))
+		}
+	}
+	s.begin(example)
+	for i := range n {
+		s.try(seed+i, example, edited.Example(seed+i))
+	}
+}
+
+// serverFleet is a daemon with real clusters.
+type serverFleet struct {
+	*testing.T
+	access  map[string]config.ClusterAccess
+	clients map[string]dynamic.Interface
+	mapper  *restmapper.DeferredDiscoveryRESTMapper
+	d       *Daemon
+	store   *store.Store
+	repo    string
+	now     time.Time
+	commits int
+}
+
+func (s *serverFleet) must(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// begin brings the example to the clusters.
+func (s *serverFleet) begin(example files) {
+	dir := s.TempDir()
+	s.repo = filepath.Join(dir, "repo")
+	s.must(gittest.Init(s.repo))
+	s.push(example)
+	var err error
+	s.store, err = store.Open(filepath.Join(dir, "state"))
+	s.must(err)
+	from, err := source.Open(source.Config{URL: s.repo, Branch: "main", Dir: filepath.Join(dir, "state", "git")})
+	s.must(err)
+	s.d, err = Open(Options{Source: from, Store: s.store, Clusters: s.access, Patience: 24 * time.Hour,
+		Now: func() time.Time { return s.now }, Log: slog.New(slog.NewTextHandler(s.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))})
+	s.must(err)
+	s.Cleanup(func() { s.must(errors.Join(s.d.Finish(s.T.Context()), from.Close(), s.store.Close())) })
+	s.settle()
+}
+
+// push makes the next commit.
+func (s *serverFleet) push(f files) {
+	s.Helper()
+	entries, err := os.ReadDir(s.repo)
+	s.must(err)
+	for _, entry := range entries {
+		if entry.Name() != ".git" {
+			s.must(os.RemoveAll(filepath.Join(s.repo, entry.Name())))
+		}
+	}
+	for name, content := range f {
+		name = filepath.Join(s.repo, name)
+		s.must(errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(content), 0o644)))
+	}
+	s.commits++
+	s.must(os.WriteFile(filepath.Join(s.repo, "commits.txt"), []byte(strconv.Itoa(s.commits)), 0o644)) // one that changes nothing is a commit, too
+	_, err = gittest.Commit(s.repo, "change")
+	s.must(err)
+}
+
+// settle makes passes until nothing changes any more in more than an hour.
+func (s *serverFleet) settle() {
+	s.Helper()
+	deadline := time.Now().Add(5 * time.Minute)
+	for calm := 0; calm < 4; {
+		if time.Now().After(deadline) {
+			s.Fatalf("no rest:\n%s", s.left())
+		}
+		r := s.d.Once(s.Context())
+		s.must(r.Err)
+		if len(r.Transitions) > 0 || len(r.Objects) > 0 {
+			calm = 0
+		}
+		if len(r.Actions) == 0 && !s.d.Busy() && s.resting() {
+			calm++
+			s.now = s.now.Add(20 * time.Minute)
+			continue
+		}
+		s.now = s.now.Add(200 * time.Millisecond) // what a slow machine's controllers do would be late
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// resting says that no cluster has yet to do something.
+func (s *serverFleet) resting() bool {
+	for _, unit := range s.d.state.Units {
+		for _, t := range unit.Targets {
+			if t.Trouble == "" && (t.Applied != "" && t.Applied == t.Wanted && t.Health == rollout.HealthProgressing || t.Step != "" && t.Wanted != "") {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// left is what the daemon says of units that are not done, a line for each.
+func (s *serverFleet) left() string {
+	var text strings.Builder
+	for _, path := range s.d.state.Paths(s.d.monorepo.wanted) {
+		if why := s.d.state.Left(path, s.d.monorepo.wanted); why != "" {
+			fmt.Fprintf(&text, "%s in the end: %s\n", path, why)
+		}
+	}
+	return text.String()
+}
+
+// try previews an edit, has the daemon take it, and brings the example back.
+func (s *serverFleet) try(seed int, example, f files) {
+	names := maps.Clone(example)
+	maps.Copy(names, f)
+	for name := range names {
+		if f[name] != example[name] {
+			s.Logf("seed %d: %s:\n%s", seed, name, cmp.Diff(strings.Split(example[name], "\n"), strings.Split(f[name], "\n")))
+		}
+	}
+	var compiler render.Compiler
+	base := compiler.Snapshot("base", example.tree())
+	compiler.Base = base.Repository
+	head := compiler.Snapshot("head", f.tree())
+	report, plan := &diff.Report{Refused: "held"}, &Forecast{}
+	if !head.Held {
+		var err error
+		report, plan, err = PreviewPlan(base, head, &compiler, config.DefaultGuard, rollout.Now{}, s.now)
+		s.must(err)
+	}
+	objects := s.objectsOf(base, head)
+	before := s.live(objects)
+	s.push(f)
+	s.settle()
+	s.compare(seed, "before approval", before, s.live(objects), predictedAt(head, report, plan, s.now, false), plan)
+	s.approveAll()
+	s.settle()
+	s.compare(seed, "after approval", before, s.live(objects), predictedAt(head, report, plan, s.now, true), plan)
+	s.push(example)
+	s.settle()
+	s.approveAll()
+	s.settle()
+	back := s.live(objects)
+	for key, was := range before {
+		if now, ok := back[key]; !ok || now.content != was.content {
+			s.Fatalf("seed %d: %s in %s does not come back:\n%s\n%s\n%s", seed, key.id, key.cluster, was.content, now.content, s.left())
+		}
+	}
+}
+
+func (s *serverFleet) approveAll() {
+	plans, err := s.store.Plans()
+	s.must(err)
+	for _, p := range plans {
+		other := s.store.Beside()
+		s.must(errors.Join(other.Update(s.Context(), func(tx *store.Tx) error { return tx.Approve(p.Digest, "ada", s.now) }), other.Close()))
+	}
+}
+
+// objectsOf are those that two commits bring to clusters.
+func (s *serverFleet) objectsOf(snapshots ...*render.Snapshot) []clusterObject {
+	found := map[clusterObject]bool{}
+	for _, snapshot := range snapshots {
+		for _, unit := range snapshot.Units.All() {
+			bundles, err := snapshot.BundlesByTarget(unit.Path)
+			s.must(err)
+			for target, b := range bundles {
+				for _, o := range b.Objects {
+					found[clusterObject{target.Cluster(), o.ID}] = true
+				}
+			}
+		}
+	}
+	return slices.Collect(maps.Keys(found))
+}
+
+// seen is an object on a cluster.
+type seen struct{ uid, content string }
+
+// live are the objects that are there.
+func (s *serverFleet) live(objects []clusterObject) map[clusterObject]seen {
+	found := map[clusterObject]seen{}
+	for _, key := range objects {
+		mapping, err := s.mapper.RESTMapping(schema.GroupKind{Group: key.id.Group, Kind: key.id.Kind})
+		if err != nil {
+			s.mapper.Reset()
+			continue // a kind that is not defined has no objects
+		}
+		u, err := s.clients[key.cluster].Resource(mapping.Resource).Namespace(key.id.Namespace).Get(s.Context(), key.id.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		s.must(err)
+		scaler := object.ID{Group: "autoscaling", Kind: "HorizontalPodAutoscaler", Namespace: key.id.Namespace, Name: key.id.Name}
+		if slices.Contains(objects, clusterObject{key.cluster, scaler}) {
+			unstructured.RemoveNestedField(u.Object, "spec", "replicas") // it is the scaler's
+		}
+		found[key] = seen{string(u.GetUID()), written(s.T, u)}
+	}
+	return found
+}
+
+// written is what Git may have written of an object: without what servers and controllers add.
+func written(t *testing.T, u *unstructured.Unstructured) string {
+	delete(u.Object, "status")
+	for _, field := range []string{"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp"} {
+		unstructured.RemoveNestedField(u.Object, "metadata", field)
+	}
+	unstructured.RemoveNestedField(u.Object, "metadata", "annotations", "deployment.kubernetes.io/revision")
+	text, err := json.Marshal(u.Object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// compare holds what became of objects against what was said.
+func (s *serverFleet) compare(seed int, when string, before, after map[clusterObject]seen, said map[placement]diff.Action, plan *Forecast) {
+	s.Helper()
+	want := map[clusterObject]diff.Action{}
+	for at, action := range said {
+		key := clusterObject{at.Target.Cluster(), at.id}
+		if action == diff.Forgotten || action == diff.Released { // its marks may go
+			if want[key] == "" {
+				want[key] = diff.Released
+			}
+			continue
+		}
+		want[key] = action
+	}
+	did := map[clusterObject]diff.Action{}
+	for key, was := range before {
+		switch is, ok := after[key]; {
+		case !ok:
+			did[key] = diff.Deleted
+		case is.uid != was.uid:
+			did[key] = diff.Replaced
+		case is.content != was.content:
+			did[key] = diff.Configured
+		}
+	}
+	for key := range after {
+		if _, ok := before[key]; !ok {
+			did[key] = diff.Created
+		}
+	}
+	var objections []string
+	keys := maps.Clone(want)
+	maps.Copy(keys, did)
+	for key := range keys {
+		if want[key] == did[key] || want[key] == diff.Released && (did[key] == "" || did[key] == diff.Configured) {
+			continue
+		}
+		objections = append(objections, fmt.Sprintf("%s %s: said %q, did %q\n%s\n%s", key.cluster, key.id, want[key], did[key], before[key].content, after[key].content))
+	}
+	if len(objections) > 0 {
+		slices.Sort(objections)
+		s.Fatalf("seed %d, %s:\n%s\n%s\n%s", seed, when, strings.Join(objections, "\n"), comesTo(plan), s.left())
+	}
+}
