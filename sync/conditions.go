@@ -53,10 +53,10 @@ func (d *Daemon) currentConditions() map[string]string {
 			}
 		}
 	}
-	for name, text := range d.sweeps.failures {
-		now[store.AboutCluster(name)] = text
-	}
-	for _, name := range d.fleet.Names() {
+	for _, name := range d.clustersOfFleet() {
+		if text := d.sweeps.failures[name]; text != "" {
+			now[store.AboutCluster(name)] = text
+		}
 		if what := d.surveys.awaits[name]; what.unit != "" && d.rebuilding(name) {
 			now[store.AboutCluster(name)] = fmt.Sprintf("the rebuilding of its inventory waits for unit %s, %s", what.unit, what.why)
 		}
@@ -80,6 +80,16 @@ func (d *Daemon) currentConditions() map[string]string {
 		now[about] = strings.ReplaceAll(text, "\n", "; ")
 	}
 	return now
+}
+
+// clustersOfFleet are the configured clusters that the fleet has, sorted; before the first commit, all. One that
+// left is not asked any more: how it was at last is nobody's trouble.
+func (d *Daemon) clustersOfFleet() []string {
+	names := d.fleet.Names()
+	if w := d.monorepo.wanted; w != nil && w.Clusters != nil {
+		names = slices.DeleteFunc(names, func(name string) bool { return !w.Clusters[name] })
+	}
+	return names
 }
 
 // unconfiguredClusters are those in which units have something, or are to have it, and which the
@@ -126,7 +136,7 @@ func (d *Daemon) strayClusters() string {
 // unreached returns the clusters of which nothing new is known, sorted: they do not answer,
 // or something keeps the jobs out that look at them.
 func (d *Daemon) unreached() (clusters []string) {
-	for _, name := range d.fleet.Names() {
+	for _, name := range d.clustersOfFleet() {
 		if _, why := d.barred(name); why != nil || d.fleet.Of(name).IsDown() {
 			clusters = append(clusters, name)
 		}

@@ -5,10 +5,12 @@ package sync_test
 
 import (
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -75,7 +77,7 @@ func testTroublesAreKnown(t *testing.T, w *world) {
 }
 
 // TestUnreachedClusters: it is stored which clusters cannot be looked at, and not any longer
-// than that.
+// than that, nor once they left the fleet.
 func TestUnreachedClusters(t *testing.T) { simulated(t, testUnreachedClusters) }
 
 func testUnreachedClusters(t *testing.T, w *world) {
@@ -95,6 +97,24 @@ func testUnreachedClusters(t *testing.T, w *world) {
 	if got := w.troubles(); !strings.Contains(got, "cluster dev-2: ") {
 		t.Errorf("conditions: %q", got)
 	}
+	w.simulated["dev-2"].Fault = func(r *http.Request) (*http.Response, error) {
+		if strings.Contains(r.URL.Path, "/leases/") {
+			return nil, nil
+		}
+		return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+	}
+	w.app("app", "2", "one")
+	w.commit()
+	w.until("the canary", w.canary("app", 2))
+	w.now = w.now.Add(10 * time.Minute)
+	w.until("that nothing answers", func() bool { return strings.Contains(w.troubles(), "connection refused") })
+	w.leave()
+	w.want("once it left the fleet", unreached(), "")
+	if got := w.troubles(); strings.Contains(got, "cluster dev-2: ") {
+		t.Errorf("conditions once it left the fleet: %q", got)
+	}
+	w.write("fleet/fleet.yaml", fleetYAML)
+	w.commit()
 	w.simulated["dev-2"].Fault = nil
 	w.until("the end of it", func() bool { return unreached() == "" })
 }

@@ -282,6 +282,10 @@ func written(t *testing.T, u *unstructured.Unstructured) string {
 		unstructured.RemoveNestedField(u.Object, "metadata", field)
 	}
 	unstructured.RemoveNestedField(u.Object, "metadata", "annotations", "deployment.kubernetes.io/revision")
+	if u.GetKind() == "Service" { // others when it is made again
+		unstructured.RemoveNestedField(u.Object, "spec", "clusterIP")
+		unstructured.RemoveNestedField(u.Object, "spec", "clusterIPs")
+	}
 	text, err := json.Marshal(u.Object)
 	if err != nil {
 		t.Fatal(err)
