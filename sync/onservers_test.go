@@ -142,7 +142,7 @@ func (s *serverFleet) push(f files) {
 func (s *serverFleet) settle() {
 	s.Helper()
 	deadline := time.Now().Add(5 * time.Minute)
-	for calm := 0; calm < 4; {
+	for calm, idle := 0, false; calm < 4; {
 		if time.Now().After(deadline) {
 			s.Fatalf("no rest:\n%s", s.left())
 		}
@@ -151,12 +151,14 @@ func (s *serverFleet) settle() {
 		if len(r.Transitions) > 0 || len(r.Objects) > 0 {
 			calm = 0
 		}
-		if len(r.Actions) == 0 && !s.d.Busy() && s.resting() {
+		idle = idle && len(r.Actions) == 0 && !s.d.Busy() && s.resting()
+		if idle {
 			calm++
 			s.now = s.now.Add(20 * time.Minute)
-			continue
+		} else { // what a slow machine's controllers do would be late
+			s.now = s.now.Add(200 * time.Millisecond)
 		}
-		s.now = s.now.Add(200 * time.Millisecond) // what a slow machine's controllers do would be late
+		idle = len(r.Actions) == 0
 		time.Sleep(20 * time.Millisecond)
 	}
 }
@@ -165,7 +167,7 @@ func (s *serverFleet) settle() {
 func (s *serverFleet) resting() bool {
 	for _, unit := range s.d.state.Units {
 		for _, t := range unit.Targets {
-			if t.Trouble == "" && (t.Applied != "" && t.Applied == t.Wanted && t.Health == rollout.HealthProgressing || t.Step != "" && t.Wanted != "") {
+			if t.Trouble == "" && (t.Applied != "" && t.Applied == t.Wanted && t.Health != rollout.HealthGood && t.Health != rollout.HealthFailed || t.Step != "" && t.Wanted != "") {
 				return false
 			}
 		}

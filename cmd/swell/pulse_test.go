@@ -44,6 +44,20 @@ func TestStateError(t *testing.T) {
 	}
 }
 
+// TestUnreadableState: whoever may not read the state is told the way.
+func TestUnreadableState(t *testing.T) {
+	for cause, want := range map[error]string{
+		syscall.EACCES: "its own user and root may: sudo -u",
+		syscall.ENOENT: "swell run creates it",
+		syscall.EIO:    "",
+	} {
+		err := unreadable(&fs.PathError{Op: "open", Path: "/var/lib/swell/state.db", Err: cause}, "/var/lib/swell")
+		if got := hintOf(err); !strings.Contains(got, want) || want == "" && got != "" || !strings.Contains(err.Error(), "/var/lib/swell") {
+			t.Errorf("%v: %v, hint %q", cause, err, got)
+		}
+	}
+}
+
 // TestPulse: a daemon is ready when it knows a commit, and not healthy when no pass ends.
 func TestPulse(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

@@ -124,10 +124,18 @@ func openState(in *invocation, settings *config.Daemon) (*store.Store, error) {
 		return nil, hinted{err, "without --socket, the state is read that the configuration names"}
 	}
 	s, err := store.OpenReadOnly(settings.State)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, hinted{fmt.Errorf("%s: no state yet", in.shown(settings.State)), "swell run creates it"}
+	return s, unreadable(err, in.shown(settings.State))
+}
+
+// unreadable says what to do where a state cannot be opened for reading.
+func unreadable(err error, state string) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return hinted{fmt.Errorf("%s: no state yet", state), "swell run creates it"}
+	case errors.Is(err, fs.ErrPermission):
+		return hinted{err, "without a daemon the state is read, which its own user and root may: sudo -u, or start the daemon, which answers spec.api.operators, too"}
 	}
-	return s, err
+	return err
 }
 
 // whoami is who gives an order without a daemon, for the history: the user of this process,

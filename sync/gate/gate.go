@@ -197,7 +197,7 @@ func (a *Asker) get(ctx context.Context, gate *config.HTTPGate, values map[strin
 		return rollout.NoAnswer, fmt.Sprintf("endpoint %s: %s", gate.Endpoint, cause(err))
 	}
 	defer response.Body.Close()
-	body, _ := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	body, _ := io.ReadAll(response.Body) // of what is too long, the beginning
 	if response.StatusCode >= 200 && response.StatusCode < 300 {
 		return rollout.Yes, ""
 	}
@@ -252,7 +252,25 @@ func tokenOf(endpoint config.Endpoint) (string, error) {
 	return strings.TrimSpace(string(token)), err
 }
 
-// authorized sends the token of an endpoint along, and to nobody else.
+// errTooLong ends an answer.
+var errTooLong = fmt.Errorf("the answer is longer than %d MiB", maxAnswer>>20)
+
+// boundedAnswer ends with an error after maxAnswer bytes.
+type boundedAnswer struct {
+	io.ReadCloser
+	read int
+}
+
+func (b *boundedAnswer) Read(into []byte) (int, error) {
+	if b.read >= maxAnswer {
+		return 0, errTooLong
+	}
+	n, err := b.ReadCloser.Read(into[:min(len(into), maxAnswer-b.read)])
+	b.read += n
+	return n, err
+}
+
+// authorized sends the token of an endpoint along, and to nobody else. What it answers is bounded.
 type authorized struct {
 	config.Endpoint
 	transport http.RoundTripper
@@ -267,7 +285,12 @@ func (a authorized) RoundTrip(r *http.Request) (*http.Response, error) {
 		r = r.Clone(r.Context())
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
-	return a.transport.RoundTrip(r)
+	response, err := a.transport.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	response.Body = &boundedAnswer{ReadCloser: response.Body}
+	return response, nil
 }
 
 // refusal is why Prometheus gave no result. The library's errors about an answer that is none of Prometheus
@@ -278,6 +301,9 @@ func refusal(err error) error {
 	}
 	if _, ok := errors.AsType[*url.Error](err); ok {
 		return cause(err)
+	}
+	if errors.Is(err, errTooLong) {
+		return errTooLong
 	}
 	return errors.New("the answer is none of the Prometheus API: is its URL in spec.endpoints that of a Prometheus server?")
 }

@@ -152,6 +152,37 @@ func TestPromQL(t *testing.T) {
 	}
 }
 
+// TestLongAnswers: of what an endpoint sends without end, a MiB is read.
+func TestLongAnswers(t *testing.T) {
+	var sent atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.URL.Path, "refuse") {
+			w.WriteHeader(http.StatusForbidden)
+		}
+		for chunk := []byte(strings.Repeat(" ", 64<<10)); sent.Load() < 256<<20; {
+			n, err := w.Write(chunk)
+			if sent.Add(int64(n)); err != nil {
+				return
+			}
+		}
+	}))
+	defer server.Close()
+	bound := 1.0
+	endpoints := map[string]config.Endpoint{"long": {URL: server.URL}}
+	for want, gate := range map[string]config.Gate{
+		"endpoint long: the answer is longer than 1 MiB": {Prometheus: &config.PrometheusGate{Endpoint: "long", Query: "1", AtMost: &bound}},
+		"endpoint long: 403 Forbidden":                   {HTTP: &config.HTTPGate{Endpoint: "long", Path: "/refuse"}},
+	} {
+		sent.Store(0)
+		if answer := ask(t, endpoints, gate); answer.Kind == rollout.Yes || answer.Reason != want {
+			t.Errorf("got %s %q, want %q", answer.Kind, answer.Reason, want)
+		}
+		if n := sent.Load(); n >= 256<<20 {
+			t.Errorf("%d bytes were read", n)
+		}
+	}
+}
+
 // TestPrometheusGoesNowhereElse: the token is for the endpoint, not for where it sends us.
 func TestPrometheusGoesNowhereElse(t *testing.T) {
 	var stolen atomic.Value

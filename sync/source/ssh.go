@@ -73,6 +73,9 @@ func (r *remote) sshConfig() (*ssh.ClientConfig, string, error) {
 	if err != nil {
 		return nil, "", fmt.Errorf("repository.sshKeyFile: %s: %w", r.auth.SSHKeyFile, err)
 	}
+	if _, err := smallfile.Read(r.auth.KnownHostsFile); err != nil { // the library reads without a bound
+		return nil, "", fmt.Errorf("repository.knownHostsFile: %w", err)
+	}
 	hosts, err := knownhosts.NewDB(r.auth.KnownHostsFile)
 	if err != nil {
 		return nil, "", fmt.Errorf("repository.knownHostsFile: %s: %w", r.auth.KnownHostsFile, err)
