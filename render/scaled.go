@@ -14,7 +14,7 @@ import (
 func (e *expansion) noteScaled() {
 	scalers := map[object.ID]object.ID{}
 	for _, each := range e.unjudged {
-		if id := each.object.ID; id.Kind == "HorizontalPodAutoscaler" || id.Kind == "ScaledObject" {
+		if id := each.object.ID; id.IsScaler() {
 			if scaled := object.ScaledBy(each.content(), id.Namespace); scaled.Name != "" {
 				scalers[scaled] = id
 			}

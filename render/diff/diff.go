@@ -534,7 +534,9 @@ func (o *Outlook) compare(at object.UnitTarget, was, is *object.Bundle) []object
 				changes = append(changes, objectChange{id: id, change: change})
 			}
 		case object.Digest != old.Digest:
-			changes = append(changes, objectChange{id, o.configured(at, old, object), object, o.risks(at, old, object)})
+			change := o.configured(at, old, object)
+			change.noteScaler(id, is)
+			changes = append(changes, objectChange{id, change, object, o.risks(at, old, object)})
 		}
 	}
 	for id, object := range after {
@@ -632,6 +634,25 @@ func changed(old, obj *object.Object, why, stays string) Change {
 	}
 	c.Reason = what
 	return c
+}
+
+// replicas is the field whose number is the autoscaler's where there is one.
+const replicas = "spec.replicas"
+
+// noteScaler says of a number of replicas that changes, and that an autoscaler of the bundle sets, that it is not in
+// force: the daemon leaves the live one (see [object.ScaledBy]).
+func (c *Change) noteScaler(id object.ID, bundle *object.Bundle) {
+	if c.Action != Configured || !slices.ContainsFunc(c.Fields, func(f Field) bool { return f.Path == replicas }) {
+		return
+	}
+	for _, o := range bundle.Objects {
+		var content map[string]any
+		if !o.ID.IsScaler() || json.Unmarshal(o.JSON, &content) != nil || object.ScaledBy(content, o.ID.Namespace) != id {
+			continue
+		}
+		note := fmt.Sprintf("%s is not in force: %s %s sets the number, and the live one stays", replicas, o.ID.Kind, o.ID.Name)
+		c.Reason = strings.TrimPrefix(c.Reason+"; "+note, "; ")
+	}
 }
 
 func byID(b *object.Bundle) map[object.ID]*object.Object {

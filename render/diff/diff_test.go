@@ -301,6 +301,37 @@ func TestImmutable(t *testing.T) {
 	}
 }
 
+// TestReplicasOfAScaler: a number that an autoscaler sets is not in force, also where it goes as the autoscaler comes.
+func TestReplicasOfAScaler(t *testing.T) {
+	deployment := func(spec string) string {
+		return "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: shop}\nspec:\n" + spec +
+			"  selector: {matchLabels: {app: web}}\n  template: {metadata: {labels: {app: web}}, spec: {containers: [{name: main, image: x}]}}\n"
+	}
+	const hpa = "---\napiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: web, namespace: shop}\n" +
+		"spec: {maxReplicas: 9, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}\n"
+	const keda = "---\napiVersion: keda.sh/v1alpha1\nkind: ScaledObject\nmetadata: {name: scale, namespace: shop}\n" +
+		"spec: {scaleTargetRef: {name: web}}\n"
+	const note = "spec.replicas is not in force: %s sets the number, and the live one stays"
+	for name, test := range map[string]struct{ base, head, reason string }{
+		"nothing scales it":    {deployment("  replicas: 3\n"), deployment("  replicas: 4\n"), ""},
+		"another number":       {deployment("  replicas: 3\n") + hpa, deployment("  replicas: 4\n") + hpa, fmt.Sprintf(note, "HorizontalPodAutoscaler web")},
+		"a scaler comes":       {deployment("  replicas: 3\n"), deployment("") + keda, fmt.Sprintf(note, "ScaledObject scale")},
+		"another one's scaler": {deployment("  replicas: 3\n"), deployment("") + strings.ReplaceAll(hpa, "name: web}}", "name: other}}"), ""},
+		"a scaler goes":        {deployment("") + hpa, deployment("  replicas: 3\n"), ""},
+	} {
+		report := compare(t, snapshot(t, map[string]string{"a": test.base}), snapshot(t, map[string]string{"a": test.head}))
+		for _, c := range report.Changes {
+			if c.Object == "Deployment/shop/web" && c.Reason != test.reason {
+				t.Errorf("%s: %q, want %q", name, c.Reason, test.reason)
+			}
+		}
+		var text strings.Builder
+		if err := report.Write(&text); err != nil || !strings.Contains(text.String(), test.reason) {
+			t.Errorf("%s: not in the text: %v\n%s", name, err, &text)
+		}
+	}
+}
+
 // TestReplacedFromAnotherUnit: the daemon deletes nothing to make it anew that another unit
 // applied, nor a set that takes its claims along.
 func TestReplacedFromAnotherUnit(t *testing.T) {

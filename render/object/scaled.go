@@ -8,6 +8,11 @@ import (
 	"strings"
 )
 
+// IsScaler says whether an object sets the number of replicas of another one: an autoscaler of Kubernetes, or of KEDA.
+func (id ID) IsScaler() bool {
+	return id.Kind == "HorizontalPodAutoscaler" || id.Kind == "ScaledObject"
+}
+
 // ScaledBy is the object that a decoded autoscaler, which is in the namespace, scales; without
 // a name where it says none. That of KEDA is a Deployment unless it says something else.
 func ScaledBy(scaler map[string]any, namespace string) ID {

@@ -137,7 +137,7 @@ const unknownScaler = "maybe an autoscaler"
 func (s *sending) scaler(ctx context.Context) string {
 	bundle := map[string]bool{}
 	for _, o := range s.Objects {
-		if o.ID.Namespace != s.o.ID.Namespace || o.ID.Kind != "HorizontalPodAutoscaler" && o.ID.Kind != "ScaledObject" {
+		if o.ID.Namespace != s.o.ID.Namespace || !o.ID.IsScaler() {
 			continue
 		}
 		if root, err := decodeObject(o.JSON); err == nil && scales(root, s.o.ID) {
