@@ -111,8 +111,9 @@ func (s *serverFleet) begin(example files) {
 	s.must(err)
 	from, err := source.Open(source.Config{URL: s.repo, Branch: "main", Dir: filepath.Join(dir, "state", "git")})
 	s.must(err)
-	s.d, err = Open(Options{Source: from, Store: s.store, Clusters: s.access, Patience: 24 * time.Hour,
-		Now: func() time.Time { return s.now }, Log: slog.New(slog.NewTextHandler(s.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))})
+	log := slog.New(slog.NewTextHandler(s.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+	now := func() time.Time { return s.now }
+	s.d, err = Open(Options{Source: from, Store: s.store, Clusters: s.access, Patience: 24 * time.Hour, Now: now, Log: log})
 	s.must(err)
 	s.Cleanup(func() { s.must(errors.Join(s.d.Finish(s.T.Context()), from.Close(), s.store.Close())) })
 	s.settle()
@@ -132,8 +133,8 @@ func (s *serverFleet) push(f files) {
 		name = filepath.Join(s.repo, name)
 		s.must(errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(content), 0o644)))
 	}
-	s.commits++
-	s.must(os.WriteFile(filepath.Join(s.repo, "commits.txt"), []byte(strconv.Itoa(s.commits)), 0o644)) // one that changes nothing is a commit, too
+	s.commits++ // one that changes nothing else is a commit, too
+	s.must(os.WriteFile(filepath.Join(s.repo, "commits.txt"), []byte(strconv.Itoa(s.commits)), 0o644))
 	_, err = gittest.Commit(s.repo, "change")
 	s.must(err)
 }
@@ -142,23 +143,24 @@ func (s *serverFleet) push(f files) {
 func (s *serverFleet) settle() {
 	s.Helper()
 	deadline := time.Now().Add(5 * time.Minute)
-	for calm, idle := 0, false; calm < 4; {
+	for calm, idle := 0, 0; calm < 4; idle++ {
 		if time.Now().After(deadline) {
 			s.Fatalf("no rest:\n%s", s.left())
 		}
 		r := s.d.Once(s.Context())
 		s.must(r.Err)
-		if len(r.Transitions) > 0 || len(r.Objects) > 0 {
+		if len(r.Transitions)+len(r.Objects) > 0 {
 			calm = 0
 		}
-		idle = idle && len(r.Actions) == 0 && !s.d.Busy() && s.resting()
-		if idle {
-			calm++
-			s.now = s.now.Add(20 * time.Minute)
-		} else { // what a slow machine's controllers do would be late
-			s.now = s.now.Add(200 * time.Millisecond)
+		if len(r.Actions) > 0 || s.d.Busy() || !s.resting() {
+			idle = 0
 		}
-		idle = len(r.Actions) == 0
+		step := 200 * time.Millisecond // what a slow machine's controllers do would be late
+		if idle >= 5 {
+			step, idle = 20*time.Minute, 0
+			calm++
+		}
+		s.now = s.now.Add(step)
 		time.Sleep(20 * time.Millisecond)
 	}
 }
@@ -167,7 +169,8 @@ func (s *serverFleet) settle() {
 func (s *serverFleet) resting() bool {
 	for _, unit := range s.d.state.Units {
 		for _, t := range unit.Targets {
-			if t.Trouble == "" && (t.Applied != "" && t.Applied == t.Wanted && t.Health != rollout.HealthGood && t.Health != rollout.HealthFailed || t.Step != "" && t.Wanted != "") {
+			awaited := t.Applied != "" && t.Applied == t.Wanted && t.Health == rollout.HealthProgressing
+			if t.Trouble == "" && (awaited || t.Step != "" && t.Wanted != "") {
 				return false
 			}
 		}
@@ -209,18 +212,18 @@ func (s *serverFleet) try(seed int, example, f files) {
 	before := s.live(objects)
 	s.push(f)
 	s.settle()
-	s.compare(seed, "before approval", before, s.live(objects), predictedAt(head, report, plan, s.now, false), plan)
+	s.compare(fmt.Sprintf("seed %d, before approval", seed), before, s.live(objects), predictedAt(head, report, plan, s.now, false), plan)
 	s.approveAll()
 	s.settle()
-	s.compare(seed, "after approval", before, s.live(objects), predictedAt(head, report, plan, s.now, true), plan)
+	s.compare(fmt.Sprintf("seed %d, after approval", seed), before, s.live(objects), predictedAt(head, report, plan, s.now, true), plan)
 	s.push(example)
 	s.settle()
 	s.approveAll()
 	s.settle()
-	back := s.live(objects)
-	for key, was := range before {
-		if now, ok := back[key]; !ok || now.content != was.content {
-			s.Fatalf("seed %d: %s in %s does not come back:\n%s\n%s\n%s", seed, key.id, key.cluster, was.content, now.content, s.left())
+	restored := s.live(objects)
+	for key, first := range before {
+		if now, ok := restored[key]; !ok || now.content != first.content {
+			s.Fatalf("seed %d: %s in %s does not come back:\n%s\n%s\n%s", seed, key.id, key.cluster, first.content, now.content, s.left())
 		}
 	}
 }
@@ -230,7 +233,8 @@ func (s *serverFleet) approveAll() {
 	s.must(err)
 	for _, p := range plans {
 		other := s.store.Beside()
-		s.must(errors.Join(other.Update(s.Context(), func(tx *store.Tx) error { return tx.Approve(p.Digest, "ada", s.now) }), other.Close()))
+		approve := func(tx *store.Tx) error { return tx.Approve(p.Digest, "ada", s.now) }
+		s.must(errors.Join(other.Update(s.Context(), approve), other.Close()))
 	}
 }
 
@@ -263,7 +267,8 @@ func (s *serverFleet) live(objects []clusterObject) map[clusterObject]seen {
 			s.mapper.Reset()
 			continue // a kind that is not defined has no objects
 		}
-		u, err := s.clients[key.cluster].Resource(mapping.Resource).Namespace(key.id.Namespace).Get(s.Context(), key.id.Name, metav1.GetOptions{})
+		resource := s.clients[key.cluster].Resource(mapping.Resource).Namespace(key.id.Namespace)
+		u, err := resource.Get(s.Context(), key.id.Name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			continue
 		}
@@ -296,11 +301,11 @@ func written(t *testing.T, u *unstructured.Unstructured) string {
 }
 
 // compare holds what became of objects against what was said.
-func (s *serverFleet) compare(seed int, when string, before, after map[clusterObject]seen, said map[placement]diff.Action, plan *Forecast) {
+func (s *serverFleet) compare(when string, before, after map[clusterObject]seen, forecast map[placement]diff.Action, plan *Forecast) {
 	s.Helper()
 	want := map[clusterObject]diff.Action{}
-	for at, action := range said {
-		key := clusterObject{at.Target.Cluster(), at.id}
+	for placed, action := range forecast {
+		key := clusterObject{placed.Target.Cluster(), placed.id}
 		if action == diff.Forgotten || action == diff.Released { // its marks may go
 			if want[key] == "" {
 				want[key] = diff.Released
@@ -310,13 +315,13 @@ func (s *serverFleet) compare(seed int, when string, before, after map[clusterOb
 		want[key] = action
 	}
 	did := map[clusterObject]diff.Action{}
-	for key, was := range before {
-		switch is, ok := after[key]; {
+	for key, first := range before {
+		switch now, ok := after[key]; {
 		case !ok:
 			did[key] = diff.Deleted
-		case is.uid != was.uid:
+		case now.uid != first.uid:
 			did[key] = diff.Replaced
-		case is.content != was.content:
+		case now.content != first.content:
 			did[key] = diff.Configured
 		}
 	}
@@ -332,10 +337,11 @@ func (s *serverFleet) compare(seed int, when string, before, after map[clusterOb
 		if want[key] == did[key] || want[key] == diff.Released && (did[key] == "" || did[key] == diff.Configured) {
 			continue
 		}
-		objections = append(objections, fmt.Sprintf("%s %s: said %q, did %q\n%s\n%s", key.cluster, key.id, want[key], did[key], before[key].content, after[key].content))
+		objections = append(objections, fmt.Sprintf("%s %s: said %q, did %q\n%s\n%s",
+			key.cluster, key.id, want[key], did[key], before[key].content, after[key].content))
 	}
 	if len(objections) > 0 {
 		slices.Sort(objections)
-		s.Fatalf("seed %d, %s:\n%s\n%s\n%s", seed, when, strings.Join(objections, "\n"), comesTo(plan), s.left())
+		s.Fatalf("%s:\n%s\n%s\n%s", when, strings.Join(objections, "\n"), comesTo(plan), s.left())
 	}
 }

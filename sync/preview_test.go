@@ -417,8 +417,8 @@ func (f *fleetOf) prune(j *executor.Job) bool {
 // nothing after it either.
 func predicted(head *render.Snapshot, r *diff.Report, plan *Forecast, now time.Time, approved bool) map[string]diff.Action {
 	all := map[string]diff.Action{}
-	for at, action := range predictedAt(head, r, plan, now, approved) {
-		all[placed(at.UnitTarget, at.id)] = action
+	for p, action := range predictedAt(head, r, plan, now, approved) {
+		all[placed(p.UnitTarget, p.id)] = action
 	}
 	return all
 }

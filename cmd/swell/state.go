@@ -133,7 +133,8 @@ func unreadable(err error, state string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return hinted{fmt.Errorf("%s: no state yet", state), "swell run creates it"}
 	case errors.Is(err, fs.ErrPermission):
-		return hinted{err, "without a daemon the state is read, which its own user and root may: sudo -u, or start the daemon, which answers spec.api.operators, too"}
+		const way = "without a daemon the state is read, which its own user and root may: sudo -u; a daemon answers spec.api.operators, too"
+		return hinted{err, way}
 	}
 	return err
 }

@@ -305,19 +305,21 @@ func TestImmutable(t *testing.T) {
 func TestReplicasOfAScaler(t *testing.T) {
 	deployment := func(spec string) string {
 		return "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: shop}\nspec:\n" + spec +
-			"  selector: {matchLabels: {app: web}}\n  template: {metadata: {labels: {app: web}}, spec: {containers: [{name: main, image: x}]}}\n"
+			"  selector: {matchLabels: {app: web}}\n" +
+			"  template: {metadata: {labels: {app: web}}, spec: {containers: [{name: main, image: x}]}}\n"
 	}
 	const hpa = "---\napiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: web, namespace: shop}\n" +
 		"spec: {maxReplicas: 9, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}\n"
 	const keda = "---\napiVersion: keda.sh/v1alpha1\nkind: ScaledObject\nmetadata: {name: scale, namespace: shop}\n" +
 		"spec: {scaleTargetRef: {name: web}}\n"
+	three, none := deployment("  replicas: 3\n"), deployment("")
 	const note = "spec.replicas is not in force: %s sets the number, and the live one stays"
 	for name, test := range map[string]struct{ base, head, reason string }{
-		"nothing scales it":    {deployment("  replicas: 3\n"), deployment("  replicas: 4\n"), ""},
-		"another number":       {deployment("  replicas: 3\n") + hpa, deployment("  replicas: 4\n") + hpa, fmt.Sprintf(note, "HorizontalPodAutoscaler web")},
-		"a scaler comes":       {deployment("  replicas: 3\n"), deployment("") + keda, fmt.Sprintf(note, "ScaledObject scale")},
-		"another one's scaler": {deployment("  replicas: 3\n"), deployment("") + strings.ReplaceAll(hpa, "name: web}}", "name: other}}"), ""},
-		"a scaler goes":        {deployment("") + hpa, deployment("  replicas: 3\n"), ""},
+		"nothing scales it":    {three, deployment("  replicas: 4\n"), ""},
+		"another number":       {three + hpa, deployment("  replicas: 4\n") + hpa, fmt.Sprintf(note, "HorizontalPodAutoscaler web")},
+		"a scaler comes":       {three, none + keda, fmt.Sprintf(note, "ScaledObject scale")},
+		"another one's scaler": {three, none + strings.ReplaceAll(hpa, "name: web}}", "name: other}}"), ""},
+		"a scaler goes":        {none + hpa, three, ""},
 	} {
 		report := compare(t, snapshot(t, map[string]string{"a": test.base}), snapshot(t, map[string]string{"a": test.head}))
 		for _, c := range report.Changes {

@@ -30,7 +30,7 @@ var measurable = map[schema.GroupKind]bool{
 	{Group: apps.GroupName, Kind: "ReplicaSet"}: true, {Group: apps.GroupName, Kind: "DaemonSet"}: true,
 }
 
-// NewConsumer reads an object. What is no object of its kind takes only its own place.
+// NewConsumer reads an object. One that is not of the form of its kind takes only its own place.
 func NewConsumer(kind schema.GroupVersionKind, text []byte) Consumer {
 	var c Consumer
 	if kind.Group == "" {

@@ -113,7 +113,8 @@ func (e *expressions) variables(list []admission.Variable) {
 func (e *expressions) mutations(list []admission.Mutation) {
 	options := plugin.OptionalVariableDeclarations{HasParams: e.params, HasAuthorizer: true, HasPatchTypes: true}
 	compile := func(text string, returns []*cel.Type, path ...any) {
-		if result := e.compiler.CompileCELExpression(&expression{text: text, returns: returns}, options, environment.StoredExpressions); result.Error != nil {
+		x := &expression{text: text, returns: returns}
+		if result := e.compiler.CompileCELExpression(x, options, environment.StoredExpressions); result.Error != nil {
 			e.wrong(result.Error, path)
 		}
 	}

@@ -197,7 +197,7 @@ func (a *Asker) get(ctx context.Context, gate *config.HTTPGate, values map[strin
 		return rollout.NoAnswer, fmt.Sprintf("endpoint %s: %s", gate.Endpoint, cause(err))
 	}
 	defer response.Body.Close()
-	body, _ := io.ReadAll(response.Body) // of what is too long, the beginning
+	body, _ := io.ReadAll(response.Body) // of a long one, the beginning
 	if response.StatusCode >= 200 && response.StatusCode < 300 {
 		return rollout.Yes, ""
 	}

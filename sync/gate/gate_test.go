@@ -169,8 +169,9 @@ func TestLongAnswers(t *testing.T) {
 	defer server.Close()
 	bound := 1.0
 	endpoints := map[string]config.Endpoint{"long": {URL: server.URL}}
+	query := &config.PrometheusGate{Endpoint: "long", Query: "1", AtMost: &bound}
 	for want, gate := range map[string]config.Gate{
-		"endpoint long: the answer is longer than 1 MiB": {Prometheus: &config.PrometheusGate{Endpoint: "long", Query: "1", AtMost: &bound}},
+		"endpoint long: the answer is longer than 1 MiB": {Prometheus: query},
 		"endpoint long: 403 Forbidden":                   {HTTP: &config.HTTPGate{Endpoint: "long", Path: "/refuse"}},
 	} {
 		sent.Store(0)

@@ -164,6 +164,7 @@ func TestSSH(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	endless := strings.Repeat("#\n", 1<<20)
 	for name, test := range map[string]struct {
 		url  string
 		auth Auth
@@ -177,7 +178,7 @@ func TestSSH(t *testing.T) {
 		"host unknown":       {url, Auth{SSHKeyFile: srv.auth.SSHKeyFile, KnownHostsFile: file("")}, `host key SHA256:\S+ of 127.0.0.1:\d+: no such host in \S+$`},
 		"no known hosts":     {url, Auth{SSHKeyFile: srv.auth.SSHKeyFile, KnownHostsFile: "/none"}, `/none: no such file or directory$`},
 		"key refused":        {url, Auth{SSHKeyFile: otherKey, KnownHostsFile: srv.auth.KnownHostsFile}, `unable to authenticate`},
-		"endless hosts":      {url, Auth{SSHKeyFile: srv.auth.SSHKeyFile, KnownHostsFile: file(strings.Repeat("#\n", 1<<20))}, `larger than 1 MiB: it is not what is to be read here$`},
+		"endless hosts":      {url, Auth{SSHKeyFile: srv.auth.SSHKeyFile, KnownHostsFile: file(endless)}, `larger than 1 MiB: `},
 		"no key":             {url, Auth{SSHKeyFile: "/none", KnownHostsFile: srv.auth.KnownHostsFile}, `open /none: no such file or directory$`},
 		"not a key":          {url, Auth{SSHKeyFile: file("hello"), KnownHostsFile: srv.auth.KnownHostsFile}, `file: ssh: no key found$`},
 		"passphrase":         {url, Auth{SSHKeyFile: file(string(pem.EncodeToMemory(block))), KnownHostsFile: srv.auth.KnownHostsFile}, `passphrase protected$`},
