@@ -21,7 +21,11 @@ type Rollout struct {
 	Name     string
 	// Waves in order; never empty. A target belongs to the first one that
 	// picks it.
-	Waves       []Wave
+	Waves []Wave
+	// Vacant is how many of the first waves no target of the fleet may be in; mostly 0. A canary that
+	// lost its label, or left, would else be no canary any more, and nobody would notice: see
+	// [Rollout.WavesOf].
+	Vacant      int
 	OnFailure   OnFailure
 	Unreachable Unreachable
 	// FastRevert lets a target go back to a bundle that it had, healthy, without its
@@ -163,19 +167,33 @@ func (t TargetName) in(names []TargetName) bool {
 }
 
 // WaveOf is the index of the first wave that may pick a target with this name and these
-// labels, or -1 when none does. Where there are shares, see [Rollout.WavesOf].
+// labels, or -1 when none does. Where [Rollout.IsRelative], see [Rollout.WavesOf].
 func (r *Rollout) WaveOf(name TargetName, labels map[string]string) int {
 	return slices.IndexFunc(r.Waves, func(w Wave) bool { return w.may(name, labels) })
 }
 
-// HasShares says whether a target's wave depends on the other targets of the unit.
-func (r *Rollout) HasShares() bool {
-	return slices.ContainsFunc(r.Waves, func(w Wave) bool { return w.Share > 0 && w.Share < 100 })
+// IsRelative says whether a target's wave depends on the other targets of the unit.
+func (r *Rollout) IsRelative() bool {
+	return r.Vacant > 0 || slices.ContainsFunc(r.Waves, func(w Wave) bool { return w.Share > 0 && w.Share < 100 })
+}
+
+// vacantIn is how many of the first waves no target of a fleet may be in; 0 where all of them are vacant.
+func (r *Rollout) vacantIn(fleet []*Cluster) int {
+	for i := range r.Waves {
+		w := &r.Waves[i]
+		for _, c := range fleet {
+			mayBeIn := func(t Target) bool { return w.may(t.Name, t.Labels) }
+			if slices.ContainsFunc(c.Targets(false), mayBeIn) || slices.ContainsFunc(c.Targets(true), mayBeIn) {
+				return i
+			}
+		}
+	}
+	return 0
 }
 
 // WavesOf is the index of the wave of each of the targets that a unit is on; a target that
 // no wave picks is not in it. A share is of the targets that are left, so it depends on
-// all of them.
+// all of them. Where the first waves are vacant, the first target stands in: it is in the first wave.
 func (r *Rollout) WavesOf(targets []TargetName, labels func(TargetName) map[string]string) map[TargetName]int {
 	waves := make(map[TargetName]int, len(targets))
 	left := slices.Clone(targets)
@@ -198,7 +216,17 @@ func (r *Rollout) WavesOf(targets []TargetName, labels func(TargetName) map[stri
 		}
 		left = rest
 	}
+	if r.Vacant > 0 && len(waves) > 0 {
+		waves[firstOf(waves)] = 0
+	}
 	return waves
+}
+
+// firstOf is the first target of the first wave that has any.
+func firstOf(waves map[TargetName]int) TargetName {
+	return slices.MinFunc(slices.Collect(maps.Keys(waves)), func(a, b TargetName) int {
+		return cmp.Or(cmp.Compare(waves[a], waves[b]), cmp.Compare(a, b))
+	})
 }
 
 // sample sorts names so that the wave's share of them comes first, and returns how many

@@ -161,22 +161,32 @@ func (l *loader) checkWaves(docs []*document.Document) {
 		if doc.Kind != "Rollout" || rollout == nil {
 			continue
 		}
+		rollout.Vacant = rollout.vacantIn(l.repository.Clusters)
 		listed := map[TargetName]int{}
 		for i := range rollout.Waves {
 			wave := &rollout.Waves[i]
-			l.checkWaveTargets(doc, wave, i, listed)
+			l.checkWaveTargets(doc, rollout, i, listed)
 			if _, label := l.repository.unknownIn(wave.Match); !label && l.repository.picks(wave.Match) {
 				continue
 			}
 			if why := l.repository.WhyNoTarget(wave.Match); why != "" {
-				l.idleInFleet(IdleAt(doc, document.CodeFleet, "", fmt.Sprintf("wave %q: %s", wave.Name, why), "spec", "waves", i, "match"))
+				l.idleInFleet(IdleAt(doc, document.CodeFleet, "", fmt.Sprintf("wave %q%s: %s", wave.Name, rollout.standIn(i), why), "spec", "waves", i, "match"))
 			}
 		}
 	}
 }
 
+// standIn says of a wave without targets who takes its part; empty where nobody does.
+func (r *Rollout) standIn(wave int) string {
+	if wave != 0 || r.Vacant == 0 {
+		return ""
+	}
+	return ", in which the first target of each unit stands in"
+}
+
 // checkWaveTargets finds names of no target, and those that an earlier wave has.
-func (l *loader) checkWaveTargets(doc *document.Document, wave *Wave, i int, listed map[TargetName]int) {
+func (l *loader) checkWaveTargets(doc *document.Document, rollout *Rollout, i int, listed map[TargetName]int) {
+	wave := &rollout.Waves[i]
 	for n, name := range wave.Targets {
 		at := []any{"spec", "waves", i, "targets", n}
 		first, twice := listed[name]
@@ -186,7 +196,7 @@ func (l *loader) checkWaveTargets(doc *document.Document, wave *Wave, i int, lis
 		whole := len(wave.Match.Labels) == 0 && wave.Share == 0
 		switch why, hint := l.repository.whyNoName(name); {
 		case why != "":
-			l.idleInFleet(IdleAt(doc, document.CodeFleet, hint, fmt.Sprintf("wave %q: %s", wave.Name, why), at...))
+			l.idleInFleet(IdleAt(doc, document.CodeFleet, hint, fmt.Sprintf("wave %q%s: %s", wave.Name, rollout.standIn(i), why), at...))
 		case twice:
 			l.problem(doc.Problem(doc.Deepest(at...), document.CodeFleet, "%s: never reached: %s is in %s already", document.PathOf(at...), name, document.PathOf("spec", "waves", first, "targets")))
 		case whole:

@@ -64,6 +64,7 @@ func (r *Repository) Moved(base *Repository) map[UnitPath]*Defaults {
 // Rollouts are those by which releases of a commit begin.
 type Rollouts struct {
 	own      map[string]*Rollout
+	fleet    []*Cluster             // of the commit
 	base     *Repository            // nil: there is none
 	moved    map[UnitPath]*Defaults // see [Repository.Moved]
 	stricter map[[2]string]*Rollout
@@ -72,7 +73,7 @@ type Rollouts struct {
 // NewRollouts are those of a commit that has own, and otherwise head. base is what the commit goes
 // to; where it is nil, they are the commit's own.
 func NewRollouts(own map[string]*Rollout, head, base *Repository) *Rollouts {
-	return &Rollouts{own: own, base: base, moved: head.Moved(base), stricter: map[[2]string]*Rollout{}}
+	return &Rollouts{own: own, fleet: head.Clusters, base: base, moved: head.Moved(base), stricter: map[[2]string]*Rollout{}}
 }
 
 // For is the Rollout by which a release of a unit begins whose commit names that one: the stricter
@@ -89,7 +90,7 @@ func (r *Rollouts) For(unit UnitPath, name string) *Rollout {
 	}
 	pair := [2]string{before, name}
 	if r.stricter[pair] == nil {
-		r.stricter[pair] = own.Stricter(r.base.Rollouts[before])
+		r.stricter[pair] = own.Stricter(r.base.Rollouts[before]).in(r.fleet)
 	}
 	return r.stricter[pair]
 }
@@ -115,6 +116,17 @@ func (r *Rollout) Stricter(base *Rollout) *Rollout {
 		return r
 	}
 	return &stricter
+}
+
+// in is the Rollout for a fleet that may have no targets for the first waves.
+func (r *Rollout) in(fleet []*Cluster) *Rollout {
+	vacant := r.vacantIn(fleet)
+	if vacant == r.Vacant {
+		return r
+	}
+	here := *r
+	here.Vacant = vacant
+	return &here
 }
 
 // picksLike says that both waves have the same name and pick the same targets.

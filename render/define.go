@@ -227,7 +227,7 @@ func untaken(rollout *config.Rollout, placed []place) config.TargetName {
 		return ""
 	}
 	var waves map[config.TargetName]int
-	if rollout.HasShares() {
+	if rollout.IsRelative() {
 		labels := make(map[config.TargetName]map[string]string, len(placed))
 		names := make([]config.TargetName, len(placed))
 		for i, p := range placed {

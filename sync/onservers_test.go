@@ -144,15 +144,16 @@ func (s *serverFleet) settle() {
 	s.Helper()
 	deadline := time.Now().Add(5 * time.Minute)
 	for calm, idle := 0, 0; calm < 4; idle++ {
-		if time.Now().After(deadline) {
-			s.Fatalf("no rest:\n%s", s.left())
-		}
 		r := s.d.Once(s.Context())
 		s.must(r.Err)
-		if len(r.Transitions)+len(r.Objects) > 0 {
+		if time.Now().After(deadline) {
+			s.Fatalf("no rest, after %v, %v:\n%s", r.Transitions, r.Objects, s.left())
+		}
+		changed := len(r.Transitions)+len(r.Objects) > 0
+		if changed {
 			calm = 0
 		}
-		if len(r.Actions) > 0 || s.d.Busy() || !s.resting() {
+		if changed || s.d.Busy() || !s.resting() { // an action alone may be one that waits
 			idle = 0
 		}
 		step := 200 * time.Millisecond // what a slow machine's controllers do would be late

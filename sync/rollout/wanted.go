@@ -189,7 +189,7 @@ func (w *WantedUnit) Asks(name config.TargetName, job string) bool {
 
 // waveOf is the index of the target's wave in a rollout, or -1 when no wave picks it.
 func (w *WantedUnit) waveOf(spec *config.Rollout, name config.TargetName) int {
-	if !spec.HasShares() {
+	if !spec.IsRelative() {
 		return spec.WaveOf(name, w.Targets[name].Labels)
 	}
 	waves := w.waves
