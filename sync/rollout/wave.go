@@ -205,8 +205,10 @@ func (p *pass) advance(u *Unit) {
 		}
 	case RollingBack:
 		p.restored(u)
+		p.finishRestored(u)
 	case RolledBack:
 		p.restoredLate(u)
+		p.finishRestored(u)
 	case Held:
 		p.resume(u)
 	case Done:
@@ -485,6 +487,15 @@ func (p *pass) restored(u *Unit) {
 	u.keepCommits()
 	p.state.touch(u.Path)
 	p.note(u, "", string(r.Status), r.Failure)
+}
+
+// finishRestored ends a release that was rolled back to what it brings itself, as one that takes a bad one back and was
+// late: all of it is well by now.
+func (p *pass) finishRestored(u *Unit) {
+	w := p.want.Units[u.Path]
+	if p.held == "" && w != nil && w.frozen() == "" && u.Rollout.Release == w.Release() && u.isRestoredTo(w) {
+		p.finish(u)
+	}
 }
 
 // restoredLate notes masked targets that were put back after the rollback was over.
