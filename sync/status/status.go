@@ -207,6 +207,9 @@ func targetOf(u *rollout.Unit, name config.TargetName, drift []Drift) Target {
 		is.Wave = u.Rollout.Spec.Waves[t.Wave].Name
 	}
 	is.Status = targetStanding(u, t, name, drift)
+	if is.Status == Leftovers && !strings.Contains(is.Reason, t.Left) { // a dip is no reason for it
+		is.Reason = strings.TrimSuffix(t.Left+"; "+is.Reason, "; ")
+	}
 	return is
 }
 
@@ -263,8 +266,9 @@ func (s *Unit) reason(u *rollout.Unit, stopped string) string {
 			parts = append(parts, part)
 		}
 	}
-	if i := slices.IndexFunc(s.Targets, func(t Target) bool { return ofTarget(t.Status) == s.Status && t.Reason != "" }); len(parts) == 0 && i >= 0 {
-		parts = []string{fmt.Sprintf("target %s: %s", s.Targets[i].Target, s.Targets[i].Reason)}
+	isCause := func(t Target) bool { return ofTarget(t.Status) == s.Status && t.Reason != "" }
+	if i := slices.IndexFunc(s.Targets, isCause); i >= 0 && (len(parts) == 0 || s.Status == Leftovers) { // no soak is the reason for these
+		parts = slices.Insert(parts, 0, fmt.Sprintf("target %s: %s", s.Targets[i].Target, s.Targets[i].Reason))
 	}
 	if len(parts) == 0 && s.Status == Empty {
 		parts = []string{"it renders to nothing on a target where it has objects: they stay; remove it from the placement to remove them"}
