@@ -243,7 +243,7 @@ func count(n int) string {
 // heavy says why objects take approval whatever else is deleted.
 func (l *Loss) heavy() map[Deletion]string {
 	held := map[Deletion]string{}
-	var anchor *object.ID
+	var anchor, heavy *object.ID
 	for i := range l.Gone {
 		o := &l.Gone[i]
 		switch weight := WeightOf(o.ID); {
@@ -252,18 +252,27 @@ func (l *Loss) heavy() map[Deletion]string {
 			if weight == Anchor && (anchor == nil || o.Compare(*anchor) < 0) {
 				anchor = &o.ID
 			}
+			if heavy == nil || o.Compare(*heavy) < 0 {
+				heavy = &o.ID
+			}
 		case o.Found:
 			held[l.deletion(o)] = "it was found when the inventory was rebuilt, and nobody applied it since"
 		case l.Stays && isAddress(o.ID) && l.Made[SortOf(o.ID)] > 0:
 			held[l.deletion(o)] = fmt.Sprintf("another %s comes in its place: whoever calls this one by its name finds nothing", o.Kind)
 		}
 	}
-	if anchor == nil {
+	why := ""
+	switch {
+	case anchor != nil:
+		why = fmt.Sprintf("%s may need it, and deleting that needs approval", *anchor)
+	case heavy != nil && !l.Stays: // else the unit would be gone before anybody was asked
+		why = fmt.Sprintf("the unit goes with %s, and deleting that needs approval", *heavy)
+	default:
 		return held
 	}
 	for _, o := range l.Gone {
 		if deletion := l.deletion(&o); held[deletion] == "" {
-			held[deletion] = fmt.Sprintf("%s may need it, and deleting that needs approval", *anchor)
+			held[deletion] = why
 		}
 	}
 	return held
