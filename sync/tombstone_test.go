@@ -6,6 +6,7 @@ package sync_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -218,6 +219,41 @@ func testApprovedObjectChanges(t *testing.T, w *world) {
 	}
 	w.approve(w.plan())
 	w.until("the end", w.soon(func() bool { return w.unit("data") == nil }))
+}
+
+// TestApprovedWorkloadChanges: what a StatefulSet may need stays with it when it is the one that
+// changes between our look and our DELETE.
+func TestApprovedWorkloadChanges(t *testing.T) { simulated(t, testApprovedWorkloadChanges) }
+
+func testApprovedWorkloadChanges(t *testing.T, w *world) {
+	ns := w.stateful()
+	var armed atomic.Bool
+	w.proxied(func(r *http.Request) {
+		if r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, "/statefulsets/store") && armed.CompareAndSwap(true, false) {
+			w.patch(statefulSets, ns, "store", `{"spec":{"replicas":3}}`)
+		}
+	})
+	w.drop("data")
+	armed.Store(true)
+	w.approve(w.plan())
+	w.until("the refusal", func() bool {
+		plans := w.plans()
+		return !armed.Load() && len(plans) == 1 && slices.ContainsFunc(plans[0].Deletions, func(d store.Deletion) bool { return d.Kind == "StatefulSet" })
+	})
+	w.idle(time.Hour)
+	for kind, stays := range map[string]bool{
+		"StatefulSet": w.exists(statefulSets, ns, "store"), "ConfigMap": w.exists(configMaps, ns, "settings"),
+		"PersistentVolumeClaim": w.exists(claims, ns, "disk"), "Namespace": w.exists(namespaces, "", ns),
+	} {
+		if !stays {
+			t.Errorf("the %s is gone\n%s", kind, w.describe())
+		}
+	}
+	w.approve(w.plan())
+	w.until("the end", w.soon(func() bool { return w.unit("data") == nil }))
+	if w.exists(statefulSets, ns, "store") || w.exists(claims, ns, "disk") || w.exists(configMaps, ns, "settings") {
+		t.Errorf("something is left\n%s", w.describe())
+	}
 }
 
 // TestNamespaceWithAKeptObject: the approval of a namespace does not reach what
