@@ -237,8 +237,8 @@ func testApprovedWorkloadChanges(t *testing.T, w *world) {
 	armed.Store(true)
 	w.approve(w.plan())
 	w.until("the refusal", func() bool {
-		plans := w.plans()
-		return !armed.Load() && len(plans) == 1 && slices.ContainsFunc(plans[0].Deletions, func(d store.Deletion) bool { return d.Kind == "StatefulSet" })
+		plans, isWorkload := w.plans(), func(d store.Deletion) bool { return d.Kind == "StatefulSet" }
+		return !armed.Load() && len(plans) == 1 && slices.ContainsFunc(plans[0].Deletions, isWorkload)
 	})
 	w.idle(time.Hour)
 	for kind, stays := range map[string]bool{
