@@ -87,3 +87,60 @@ spec:
 		t.Errorf("got %s, want a label that was set to nothing", got)
 	}
 }
+
+// TestEmptyValues: what the API takes for no value is not sent, so that what a server sets there
+// is no drift; where an empty value means something it stays.
+func TestEmptyValues(t *testing.T) {
+	files := exampleFiles(t, "swell.yaml", "fleet")
+	files["services/swell.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: swell.sh/v1\nkind: Defaults\nmetadata: {name: a}\n" +
+		"spec: {tenant: a, placement: {topology: cluster, match: {labels: {region: sas}}}}\n")}
+	files["services/a/x.yaml"] = &fstest.MapFile{Data: []byte(`apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: x, namespace: a}
+spec: {accessModes: [ReadWriteOnce], volumeName: "", storageClassName: "", resources: {requests: {storage: 1Gi}}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: x, namespace: a}
+spec:
+  replicas: 0
+  minReadySeconds: 0
+  revisionHistoryLimit: 0
+  selector: {matchLabels: {app: x}}
+  template:
+    metadata: {labels: {app: x}}
+    spec:
+      terminationGracePeriodSeconds: 0
+      schedulerName: ""
+      containers:
+      - {name: main, image: x, imagePullPolicy: "", readinessProbe: {timeoutSeconds: 0, tcpSocket: {port: 80}}, env: [{name: A, value: ""}]}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: x}
+webhooks:
+- name: x.example.com
+  clientConfig: {caBundle: "", url: "https://example.com/"}
+  sideEffects: None
+  admissionReviewVersions: [v1]
+`)}
+	var c Compiler
+	s := c.Snapshot("", config.Files(files))
+	bundles, err := s.Bundles(s.Units.Get("services/a"))
+	if err != nil || len(bundles) == 0 {
+		t.Fatal(s.Problems, s.Units.Get("services/a").Problems, err)
+	}
+	for _, o := range bundles[0].Objects {
+		want := map[string]string{
+			"PersistentVolumeClaim": `"spec":{"accessModes":["ReadWriteOnce"],` +
+				`"resources":{"requests":{"storage":"1Gi"}},"storageClassName":""}`,
+			"Deployment": `"spec":{"replicas":0,"revisionHistoryLimit":0,"selector":{"matchLabels":{"app":"x"}},` +
+				`"template":{"metadata":{"labels":{"app":"x"}},"spec":{"containers":[{"env":[{"name":"A"}],"image":"x",` +
+				`"name":"main","readinessProbe":{"tcpSocket":{"port":80}}}],"terminationGracePeriodSeconds":0}}}`,
+			"ValidatingWebhookConfiguration": `"clientConfig":{"url":"https://example.com/"}`,
+		}[o.ID.Kind]
+		if got := string(o.JSON); want == "" || !strings.Contains(got, want) {
+			t.Errorf("%s: got %s, want %s in it", o.ID, got, want)
+		}
+	}
+}

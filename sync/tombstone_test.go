@@ -6,6 +6,7 @@ package sync_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -220,6 +221,41 @@ func testApprovedObjectChanges(t *testing.T, w *world) {
 	w.until("the end", w.soon(func() bool { return w.unit("data") == nil }))
 }
 
+// TestApprovedWorkloadChanges: what a StatefulSet may need stays with it when it is the one that
+// changes between our look and our DELETE.
+func TestApprovedWorkloadChanges(t *testing.T) { simulated(t, testApprovedWorkloadChanges) }
+
+func testApprovedWorkloadChanges(t *testing.T, w *world) {
+	ns := w.stateful()
+	var armed atomic.Bool
+	w.proxied(func(r *http.Request) {
+		if r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, "/statefulsets/store") && armed.CompareAndSwap(true, false) {
+			w.patch(statefulSets, ns, "store", `{"spec":{"replicas":3}}`)
+		}
+	})
+	w.drop("data")
+	armed.Store(true)
+	w.approve(w.plan())
+	w.until("the refusal", func() bool {
+		plans, isWorkload := w.plans(), func(d store.Deletion) bool { return d.Kind == "StatefulSet" }
+		return !armed.Load() && len(plans) == 1 && slices.ContainsFunc(plans[0].Deletions, isWorkload)
+	})
+	w.idle(time.Hour)
+	for kind, stays := range map[string]bool{
+		"StatefulSet": w.exists(statefulSets, ns, "store"), "ConfigMap": w.exists(configMaps, ns, "settings"),
+		"PersistentVolumeClaim": w.exists(claims, ns, "disk"), "Namespace": w.exists(namespaces, "", ns),
+	} {
+		if !stays {
+			t.Errorf("the %s is gone\n%s", kind, w.describe())
+		}
+	}
+	w.approve(w.plan())
+	w.until("the end", w.soon(func() bool { return w.unit("data") == nil }))
+	if w.exists(statefulSets, ns, "store") || w.exists(claims, ns, "disk") || w.exists(configMaps, ns, "settings") {
+		t.Errorf("something is left\n%s", w.describe())
+	}
+}
+
 // TestNamespaceWithAKeptObject: the approval of a namespace does not reach what
 // is marked to be kept in it.
 func TestNamespaceWithAKeptObject(t *testing.T) { simulated(t, testNamespaceWithAKeptObject) }
@@ -343,7 +379,7 @@ spec: {teeth: 13}
 	gears := schema.GroupVersionResource{Group: group, Version: "v1", Resource: "gearboxes"}
 	w.drop("gears")
 	plan := w.plan()
-	if len(plan.Deletions) != 1 || plan.Deletions[0].Kind != "CustomResourceDefinition" {
+	if len(plan.Deletions) != 2 || plan.Deletions[0].Kind != "CustomResourceDefinition" || !w.exists(gears, w.tenant+"-c", "other") {
 		t.Errorf("the plan: %v", plan.Deletions)
 	}
 	w.approve(plan)

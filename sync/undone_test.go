@@ -4,6 +4,8 @@
 package sync_test
 
 import (
+	"encoding/base64"
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync/order"
 	"github.com/swell-sh/swell/sync/rollout"
+	standing "github.com/swell-sh/swell/sync/status"
 )
 
 // setImage gives the Deployment of app another image as somebody.
@@ -78,6 +81,46 @@ func testTheFirstCanaryIsTakenBack(t *testing.T, w *world) {
 	}
 	w.want("status", string(w.unit("app").Rollout.Status), string(rollout.Held))
 	w.want("images", w.tags("app"), "0  ")
+}
+
+// TestAControllerTakesACanaryBack: a controller puts a field back that the release changed, until
+// the fight over it pauses. The canary soaked in that pause, and the rest had the new image.
+func TestAControllerTakesACanaryBack(t *testing.T) { simulated(t, testAControllerTakesACanaryBack) }
+
+func testAControllerTakesACanaryBack(t *testing.T, w *world) {
+	w.waves("  - {name: canary, match: {labels: {ring: canary}}, soak: 1m30s, timeout: 1m}\n  - {name: rest, timeout: 1m}\n")
+	w.commit()
+	w.watching()
+	w.app("app", "2", "one")
+	w.commit()
+	w.until("the canary", w.canary("app", 2))
+	w.tick = 10 * time.Millisecond // all that is lost is lost within a minute, however slow the rogue
+	stop := w.rogue("dev-1/a", "one")
+	w.until("the fight", func() bool { return w.drifts() == "dev-1/a ConfigMap/one fight .data.image=rogue-controller" })
+	w.tick = 0
+	unit := w.status("app")
+	w.want("status", string(unit.Status), string(standing.Fight))
+	if !strings.Contains(unit.Reason, "fight with rogue-controller over .data.image") {
+		t.Errorf("the reason is %q", unit.Reason)
+	}
+	w.until("the way back", func() bool { return w.unit("app").Rollout.Status != rollout.Progressing })
+	for _, text := range w.events("app", "applied")[3:] {
+		if !strings.HasPrefix(text, "dev-1/a ") {
+			t.Errorf("another target has the new image, too: %s", text)
+		}
+	}
+	failure := w.unit("app").Rollout.Failure
+	for _, part := range []string{
+		"wave canary: target dev-1/a: not healthy within 1m0s: ",
+		"/one: changed since it was applied: .data.image: rogue-controller",
+	} {
+		if !strings.Contains(failure, part) {
+			t.Errorf("the failure is %q, want %q in it", failure, part)
+		}
+	}
+	stop()
+	w.until("what ran before", w.is("app", 2, rollout.RolledBack))
+	w.want("images", w.tags("app"), "1 1 1")
 }
 
 // TestACanaryTakenBackIsPromoted: an operator lets the release go on over it.
@@ -154,6 +197,78 @@ func testAnEmergencyFixStays(t *testing.T, w *world) {
 	w.until("no drift", func() bool { w.now = w.now.Add(time.Minute); w.pass(); return w.drifts() == "" })
 	w.want("images", w.tags("app"), "2 2 2")
 	w.want("config", w.image("dev-1/b", "two"), "registry.example.com/app:2")
+}
+
+// TestASecretFixedByHand: what a Secret holds is never read, so whoever changes a value of one that
+// the newest commit changes, too, keeps it until the wave comes. Without such a commit it is corrected.
+func TestASecretFixedByHand(t *testing.T) { simulated(t, testASecretFixedByHand) }
+
+func testASecretFixedByHand(t *testing.T, w *world) {
+	w.write("kinds/app/kind.yaml", appKind+`  - id: secret
+    template:
+      apiVersion: v1
+      kind: Secret
+      metadata: {name: token, namespace: "${ns}"}
+      stringData: {token: "${self.spec.image}"}
+`)
+	w.write("swell.yaml", "apiVersion: swell.sh/v1\nkind: Repository\nmetadata: {name: "+w.tenant+"}\n"+
+		"spec: {checks: {plainSecrets: pass}}\n")
+	w.commit()
+	w.watching()
+	token := func(target string) string {
+		encoded, _, err := unstructured.NestedString(w.get(target, secrets, "token").Object, "data", "token")
+		w.must(err)
+		text, err := base64.StdEncoding.DecodeString(encoded)
+		w.must(err)
+		return strings.TrimPrefix(string(text), "registry.example.com/app:")
+	}
+	write := func(target, value string) {
+		w.edit(target, secrets, "token", `{"data":{"token":"`+base64.StdEncoding.EncodeToString([]byte(value))+`"}}`, "kubectl-edit")
+	}
+	write("dev-1/b", "stolen")
+	w.until("the correction", func() bool { return token("dev-1/b") == "1" && w.drifts() == "" })
+	w.app("app", "2", "one")
+	w.commit()
+	w.until("the canary", w.canary("app", 2))
+	write("dev-1/b", "fixed")
+	w.until("the report", func() bool { return len(w.events("app", "reported")) > 0 })
+	for range 20 {
+		w.pass()
+		pause(t)
+	}
+	w.want("tokens while the canary soaks", token("dev-1/a")+" "+token("dev-1/b")+" "+token("dev-2/c"), "2 fixed 1")
+	w.now = w.now.Add(10 * time.Minute)
+	w.until("the end", w.is("app", 2, rollout.Done))
+	w.want("tokens", token("dev-1/a")+" "+token("dev-1/b")+" "+token("dev-2/c"), "2 2 2")
+}
+
+// TestARolloutIsUndoneByHand: somebody committed the way back to the image before, and undid the
+// rollout by hand where the wave of that commit had not come. It stays undone.
+func TestARolloutIsUndoneByHand(t *testing.T) { simulated(t, testARolloutIsUndoneByHand) }
+
+func testARolloutIsUndoneByHand(t *testing.T, w *world) {
+	w.watching()
+	earlier, _, err := unstructured.NestedMap(w.get("dev-2/c", deployments, "app").Object, "spec", "template")
+	w.must(err)
+	template, err := json.Marshal(earlier)
+	w.must(err)
+	w.app("app", "2", "one")
+	w.commit()
+	w.soaked("app", 2)
+	w.app("app", "1", "one")
+	w.commit()
+	w.until("the canary", w.canary("app", 3))
+	w.edit("dev-2/c", deployments, "app", `[{"op":"replace","path":"/spec/template","value":`+string(template)+`}]`, "kubectl-rollout")
+	w.until("the report", func() bool { return len(w.events("app", "reported")) > 0 })
+	for range 20 {
+		w.pass()
+		pause(t)
+	}
+	w.want("images while the canary soaks", w.tags("app"), "1 2 1")
+	w.now = w.now.Add(10 * time.Minute)
+	w.until("the end", w.is("app", 3, rollout.Done))
+	w.want("images", w.tags("app"), "1 1 1")
+	w.until("no drift", func() bool { return w.drifts() == "" })
 }
 
 // TestAFixThatIsCommittedAsTheMaskEnds: the daemon has not seen the commit yet when it is told

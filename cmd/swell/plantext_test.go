@@ -38,6 +38,9 @@ func largeForecast() *sync.Forecast {
 		sync.UnitForecast{Unit: "services/old", Goes: sync.Leaves, Rollout: "careful", Waves: []sync.WaveForecast{{Wave: "canary", Cleans: true, From: at(0), Targets: []config.TargetName{"dev/a"}}}, Done: at(0)},
 		sync.UnitForecast{Unit: "services/db", Goes: sync.GoesOn, Rollout: "careful", Withheld: "it loses all workloads", Left: "wave canary: paused by bob"})
 	f.Stays = []sync.Staying{{Unit: "services/bad", Why: "services/bad/x.yaml:1:1: no"}}
+	for i := range 12 {
+		f.LeftOut = append(f.LeftOut, config.LeftOut{Path: fmt.Sprintf("services/db/v%02d.yaml", i), Why: "no document\x1b[2J"})
+	}
 	f.Deletions = []sync.DeletionForecast{{Digest: "e1e1e1e1e1", Unit: "services/db", Deletions: []store.Deletion{{Why: "too many"}, {Why: "a Namespace"}}}}
 	return f
 }
@@ -70,6 +73,18 @@ services/db: goes on, rollout careful
   then waits: wave canary: paused by bob
 stays as it is:
   services/bad: services/bad/x.yaml:1:1: no
+left out, of the folders of these units:
+  services/db/v00.yaml: no document\x1b[2J
+  services/db/v01.yaml: no document\x1b[2J
+  services/db/v02.yaml: no document\x1b[2J
+  services/db/v03.yaml: no document\x1b[2J
+  services/db/v04.yaml: no document\x1b[2J
+  services/db/v05.yaml: no document\x1b[2J
+  services/db/v06.yaml: no document\x1b[2J
+  services/db/v07.yaml: no document\x1b[2J
+  services/db/v08.yaml: no document\x1b[2J
+  services/db/v09.yaml: no document\x1b[2J
+  and 2 more: --all lists them
 deletions that wait for approval:
   plan e1e1e1e1: 2 deletions of services/db: too many (and 1 other reason)
 -> swell approve --plan d1d1d1d1: approves 200 gates and 2 deletions
@@ -78,7 +93,7 @@ deletions that wait for approval:
 		t.Error(diff)
 	}
 	brief := write(&planWriter{f: largeForecast(), width: 140, brief: true})
-	for _, other := range []string{"plan d1", "swell approve", "stays as it is", "13:06"} {
+	for _, other := range []string{"plan d1", "swell approve", "stays as it is", "left out", "13:06"} {
 		if strings.Contains(brief, other) {
 			t.Errorf("in brief: %q", other)
 		}
@@ -86,8 +101,12 @@ deletions that wait for approval:
 	if !strings.Contains(brief, "  wave sas after 1h: 30 targets") {
 		t.Errorf("in brief: %s", brief)
 	}
-	if n := strings.Count(write(&planWriter{f: largeForecast(), width: 140, all: true}), ": starts, tier early"); n != 200 {
+	all := write(&planWriter{f: largeForecast(), width: 140, all: true})
+	if n := strings.Count(all, ": starts, tier early"); n != 200 {
 		t.Errorf("--all: %d units, want 200", n)
+	}
+	if n := strings.Count(all, "  services/db/v"); n != 12 {
+		t.Errorf("--all: %d files that are left out, want 12", n)
 	}
 	cut := largeForecast()
 	cut.Cut, cut.Until = true, describedAt.Add(time.Hour)

@@ -76,3 +76,47 @@ func TestStatusShowsDrift(t *testing.T) {
 		}
 	}
 }
+
+// TestStatusOfAnIllUnit: a unit whose release is done and that got ill afterwards is degraded, in
+// the word and in the exit code; one that is less available for a moment is done.
+func TestStatusOfAnIllUnit(t *testing.T) {
+	const target = config.TargetName("sas-1/a")
+	for trouble, want := range map[rollout.Trouble]struct {
+		text string
+		code exit
+	}{
+		rollout.TroubleFailed: {"services/cart degraded - 11111111 0/1 target sas-1/a: 0 of 1 replicas available", exitProblems},
+		rollout.NoTrouble:     {"services/cart done - 11111111 1/1 target sas-1/a: 0 of 1 replicas available", 0},
+	} {
+		dir := t.TempDir()
+		s, err := store.Open(filepath.Join(dir, "state"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		onTarget := &rollout.Target{Wanted: "d1", Applied: "d1", Good: "d1", Trouble: trouble, Health: rollout.HealthProgressing,
+			CheckedAt: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Reason: "0 of 1 replicas available"}
+		unit := &rollout.Unit{Path: "services/cart", Rollout: &rollout.Rollout{ID: 1, Status: rollout.Done},
+			Commits: map[object.Digest]config.Commit{"d1": "1111111111"}, Targets: map[config.TargetName]*rollout.Target{target: onTarget}}
+		row, err := json.Marshal(unit)
+		err = errors.Join(err, s.Update(t.Context(), func(tx *store.Tx) error { return tx.PutUnit(unit.Path, row) }), s.Close())
+		file := filepath.Join(dir, "daemon.yaml")
+		text := "apiVersion: swell.sh/v1\nkind: Daemon\nmetadata: {name: x}\nspec: {repository: {url: x}}\n"
+		if err := errors.Join(err, os.WriteFile(file, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		cmd := statusCommand(ofProcess())
+		cmd.SetArgs([]string{"-c", file})
+		cmd.SetOut(&out)
+		cmd.SetErr(io.Discard)
+		cmd.SilenceUsage = true
+		var code exit
+		if err := cmd.Execute(); err != nil && !errors.As(err, &code) {
+			t.Fatal(err)
+		}
+		_, row, _ = bytes.Cut(out.Bytes(), []byte("\n"))
+		if got := strings.Join(strings.Fields(string(row)), " "); code != want.code || got != want.text {
+			t.Errorf("exit code %d, want %d; got %q, want %q", code, want.code, got, want.text)
+		}
+	}
+}

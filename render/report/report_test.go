@@ -183,6 +183,23 @@ func TestHowUnitsAre(t *testing.T) {
 	}
 }
 
+// TestLeftOut: a file of a unit that nothing comes of stands in the comment, with the reason and
+// apart from what changes, also where that is all.
+func TestLeftOut(t *testing.T) {
+	left := []config.LeftOut{{Path: "services/a/values.yaml", Why: "no document of Kubernetes"}}
+	change := diff.Change{Unit: "services/a", Action: diff.Deleted, Object: "Pod/ns/a", Targets: []config.TargetName{"one"}}
+	for name, report := range map[string]*diff.Report{
+		"alone":           {LeftOut: left},
+		"beside a change": {LeftOut: left, Changes: []diff.Change{change}},
+	} {
+		text := (&Change{Report: report}).Markdown(MaxBytes)
+		const want = "**What stays as it is**\n\n```text\nservices/a/values.yaml\n  left out: no document of Kubernetes\n```\n"
+		if strings.Count(text, want) != 1 || strings.Count(text, "left out: ") != 1 {
+			t.Errorf("%s: got\n%s", name, text)
+		}
+	}
+}
+
 // TestGoneOnce: units that lose alike are shown once, and a cluster that leaves takes three lines,
 // however many units it has.
 func TestGoneOnce(t *testing.T) {

@@ -174,11 +174,15 @@ func (l *Ledger) Expire(expired func(Deletion) bool) map[object.Digest][]store.D
 }
 
 // Revoke takes approvals back: the objects are not the ones any more that were
-// approved. It returns what is left of the approvals that change, by the digest of
-// their plan.
+// approved. Of an [Anchor] that is so for what its unit has beside it, too, which it may
+// need. It returns what is left of the approvals that change, by the digest of their plan.
 func (l *Ledger) Revoke(entries []store.Entry) map[object.Digest][]store.Deletion {
 	return l.take(func(deletion Deletion) bool {
-		return slices.ContainsFunc(entries, func(e store.Entry) bool { return deletion == Of(e) })
+		return slices.ContainsFunc(entries, func(e store.Entry) bool {
+			revoked := Of(e)
+			isBesideAnchor := WeightOf(revoked.ID) == Anchor && WeightOf(deletion.ID) != Anchor && deletion.UnitTarget == revoked.UnitTarget
+			return deletion == revoked || isBesideAnchor
+		})
 	})
 }
 

@@ -58,6 +58,10 @@ func TestStanding(t *testing.T) {
 		{"a cluster that is away after the rollout", func(_ *rollout.Unit, on *rollout.Target) { on.Trouble = rollout.TroubleUnreachable }, nil, Unreachable, 0},
 		{"a server in distress", func(_ *rollout.Unit, on *rollout.Target) { on.Trouble = rollout.TroubleUnavailable }, nil, Unavailable, 0},
 		{"ill after the rollout", func(_ *rollout.Unit, on *rollout.Target) { on.Health = rollout.HealthFailed }, nil, Failed, 0},
+		{"ill for longer than its wave's timeout", func(_ *rollout.Unit, t *rollout.Target) {
+			dip(t)
+			t.Trouble, t.Reason = rollout.TroubleFailed, "Deployment/cart: 0 of 1 replicas available"
+		}, nil, Degraded, 0},
 		{"a dip", func(_ *rollout.Unit, t *rollout.Target) { dip(t) }, nil, Done, 1},
 		{"a dip, and what a commit dropped", func(_ *rollout.Unit, t *rollout.Target) {
 			dip(t)
