@@ -340,6 +340,33 @@ func TestAServiceGetsAnotherName(t *testing.T) {
 	}
 }
 
+// TestAUnitGoesWithItsNamespace: of a unit that is removed, and has something that takes approval on a target, nothing
+// goes there before it; where it has nothing of that sort, or stays, the light ones go.
+func TestAUnitGoesWithItsNamespace(t *testing.T) {
+	const asks, goes = "deleting a Namespace needs approval", "the unit goes with Namespace/ns/ns, and deleting that needs approval"
+	for _, c := range []struct {
+		name, from string
+		stays      bool
+		want       string
+		held       int
+	}{
+		{"removed", "Namespace/ns/ns Deployment/ns/a ConfigMap/ns/a", false, asks + "; " + goes, 3},
+		{"without one", "Deployment/ns/a ConfigMap/ns/a", false, "", 0},
+		{"it stays", "Namespace/ns/ns ConfigMap/ns/a Deployment/ns/b", true, asks, 1},
+	} {
+		to := ""
+		if c.stays {
+			to = "Deployment/ns/b"
+		}
+		l := lossOf("shop", "a/1", c.from, to)
+		l.Stays = c.stays
+		v := Judge(Input{Limits: config.DefaultGuard, Losses: []Loss{l}, Fleet: 2000})
+		if got := reasons(v); got != c.want || len(v.Held) != c.held {
+			t.Errorf("%s: %d held because %q; want %d, %q", c.name, len(v.Held), got, c.held, c.want)
+		}
+	}
+}
+
 // TestADepartedCluster: all that it has is one plan, whatever else is deleted; and an approval
 // of it approves no deletion.
 func TestADepartedCluster(t *testing.T) {
