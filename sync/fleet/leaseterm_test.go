@@ -77,7 +77,7 @@ func TestEachMaskIsWrittenOnce(t *testing.T) {
 }
 
 // TestALeaseGoesByTheClockThatSaysMore: a machine that slept and one whose clock was set back do
-// not write in a term that somebody else takes for over. Neither clock has the other hold a Lease.
+// not write in a term that somebody else takes for over.
 func TestALeaseGoesByTheClockThatSaysMore(t *testing.T) {
 	const over = time.Hour
 	for _, c := range []struct {
