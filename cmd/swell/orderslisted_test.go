@@ -35,9 +35,10 @@ func manyUnits(t *testing.T) (file string) {
 		var errs []error
 		add := func(folder string, count int, target config.TargetName) {
 			for n := range count {
+				spec := config.Rollout{Waves: []config.Wave{{Name: "canary", Soak: time.Hour}}}
 				u := &rollout.Unit{
 					Path:    config.UnitPath(fmt.Sprintf("%s/%02d", folder, n)),
-					Rollout: &rollout.Rollout{ID: 2, Status: rollout.Progressing, Spec: config.Rollout{Waves: []config.Wave{{Name: "canary", Soak: time.Hour}}}},
+					Rollout: &rollout.Rollout{ID: 2, Status: rollout.Progressing, Spec: spec},
 					Commits: map[object.Digest]config.Commit{"1": "aaaaaaaaaaaa", "2": "bbbbbbbbbbbb"},
 					Targets: map[config.TargetName]*rollout.Target{target: {Wanted: "2", Applied: "2", Good: "1", Touched: true,
 						TriedAt: now, Trouble: rollout.TroubleUnreachable, Reason: "no answer", Attempts: 1}},
@@ -120,7 +121,8 @@ func TestOrdersAboutManyUnitsAreListedFirst(t *testing.T) {
 			continue
 		}
 		head, list, _ := strings.Cut(out.String(), "\n")
-		if strings.Join(strings.Fields(head), " ") != "UNIT EFFECT" || strings.Count(list, "\n") != c.count || strings.Count(list, "  "+c.does+"\n") != c.count {
+		lines, effects := strings.Count(list, "\n"), strings.Count(list, "  "+c.does+"\n")
+		if strings.Join(strings.Fields(head), " ") != "UNIT EFFECT" || lines != c.count || effects != c.count {
 			t.Errorf("%s: the list is\n%s\nwant %d units: %s", c.args, &out, c.count, c.does)
 		}
 		if code != exitError || !strings.HasSuffix(errs.String(), asked) || given() != before {

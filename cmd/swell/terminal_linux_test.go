@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newTerminal opens a terminal, and its other end, where what is typed is written.
+// newTerminal opens a terminal, and its other end, which takes the input.
 func newTerminal(t *testing.T) (terminal, keyboard *os.File) {
 	t.Helper()
 	keyboard, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)

@@ -368,15 +368,15 @@ func TestHowLongARequestMayTake(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := &call{Cluster: cluster}
-		for _, is := range []struct {
+		for _, asked := range []struct {
 			method, query string
 			want          time.Duration
 		}{
 			{http.MethodPatch, "fieldManager=swell", test.write}, {http.MethodDelete, "", test.write}, {http.MethodPost, "", test.write},
 			{http.MethodPatch, "dryRun=All", test.trial}, {http.MethodGet, "", test.reads}, {"", "", test.reads},
 		} {
-			if got := c.patience(&request{method: is.method, query: is.query}); got != is.want {
-				t.Errorf("%+v: %s %q may take %s, want %s", test.options, is.method, is.query, got, is.want)
+			if got := c.patience(&request{method: asked.method, query: asked.query}); got != asked.want {
+				t.Errorf("%+v: %s %q may take %s, want %s", test.options, asked.method, asked.query, got, asked.want)
 			}
 		}
 	}

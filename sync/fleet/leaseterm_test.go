@@ -79,17 +79,17 @@ func TestEachMaskIsWrittenOnce(t *testing.T) {
 // TestALeaseGoesByTheClockThatSaysMore: a machine that slept and one whose clock was set back do
 // not write in a term that somebody else takes for over.
 func TestALeaseGoesByTheClockThatSaysMore(t *testing.T) {
-	const over = time.Hour
+	const long = time.Hour
 	for _, c := range []struct {
 		name         string
 		wall, steady time.Duration // how long ago the Lease was renewed, by each clock
 		held         bool
 	}{
 		{"now", 0, 0, true},
-		{"the machine slept, and its steady clock stood still", over, 0, false},
-		{"the clock was set back meanwhile", 0, over, false},
-		{"the clock was set back by more", -over, over, false},
-		{"both", over, over, false},
+		{"the machine slept, and its steady clock stood still", long, 0, false},
+		{"the clock was set back meanwhile", 0, long, false},
+		{"the clock was set back by more", -long, long, false},
+		{"both", long, long, false},
 	} {
 		l := &lease{cluster: "dev", namespace: "kube-system", name: "swell", times: defaultLeaseTimes, last: &coordinationv1.Lease{},
 			renewed: earlier(t, c.wall, c.steady), terms: 1}

@@ -20,7 +20,8 @@ func TestChanceInWhatIsLeftOut(t *testing.T) {
 		`{{ printf "%p" (dict "a" 1) | quote }}`: "prints the address of a value",
 	} {
 		for hook, isLeftOut := range map[string]bool{"test": true, "test-success": true, "pre-delete": false, "": false} {
-			object := "apiVersion: v1\nkind: Pod\nmetadata:\n  name: y\n  annotations: {" + `"helm.sh/hook": "` + hook + "\"}\nspec:\n  nodeName: " + asks + "\n"
+			object := "apiVersion: v1\nkind: Pod\nmetadata:\n  name: y\n  annotations: {" +
+				`"helm.sh/hook": "` + hook + "\"}\nspec:\n  nodeName: " + asks + "\n"
 			if hook == "" {
 				object = strings.Replace(object, `"helm.sh/hook"`, "hook", 1)
 			}
