@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
@@ -16,6 +18,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/sync/order"
+	"github.com/swell-sh/swell/sync/source"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -143,4 +146,28 @@ func TestABusyGitIsLeftAlone(t *testing.T) {
 			}
 		})
 	})
+}
+
+// TestABusyServerIsLeftAlone for as long as the header of its answer says, and no longer than an
+// hour.
+func TestABusyServerIsLeftAlone(t *testing.T) {
+	for header, want := range map[string]time.Duration{"120": 2 * time.Minute, "7200": time.Hour, "": fetchRetry} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if header != "" {
+				w.Header().Set("Retry-After", header)
+			}
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}))
+		defer server.Close()
+		git, err := source.Open(source.Config{URL: server.URL + "/fleet.git", Branch: "main", Dir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer git.Close()
+		b := &branch{source: git, poll: 30 * time.Second, wake: func() {}}
+		answer, _ := b.newest(t.Context(), noon)
+		if due := b.due().Sub(noon); due != want || !answer.over {
+			t.Errorf("Retry-After %q: it is looked at after %s, want %s: %v", header, due, want, answer.err)
+		}
+	}
 }

@@ -147,13 +147,13 @@ func (s *serverFleet) settle() {
 		r := s.d.Once(s.Context())
 		s.must(r.Err)
 		if time.Now().After(deadline) {
-			s.Fatalf("no rest, after %v, %v:\n%s", r.Transitions, r.Objects, s.left())
+			s.Fatalf("no rest: busy %v, %s, %v, %v:\n%s", s.d.Busy(), s.awaited(), r.Transitions, r.Objects, s.left())
 		}
 		changed := len(r.Transitions)+len(r.Objects) > 0
 		if changed {
 			calm = 0
 		}
-		if changed || s.d.Busy() || !s.resting() { // an action alone may be one that waits
+		if changed || s.d.Busy() || len(s.awaited()) > 0 { // an action alone may be one that waits
 			idle = 0
 		}
 		step := 200 * time.Millisecond // what a slow machine's controllers do would be late
@@ -166,17 +166,17 @@ func (s *serverFleet) settle() {
 	}
 }
 
-// resting says that no cluster has yet to do something.
-func (s *serverFleet) resting() bool {
-	for _, unit := range s.d.state.Units {
-		for _, t := range unit.Targets {
-			awaited := t.Applied != "" && t.Applied == t.Wanted && t.Health == rollout.HealthProgressing
-			if t.Trouble == "" && (awaited || t.Step != "" && t.Wanted != "") {
-				return false
+// awaited are the targets whose clusters have yet to do something.
+func (s *serverFleet) awaited() (list []string) {
+	for path, unit := range s.d.state.Units {
+		for name, t := range unit.Targets {
+			comes := t.Applied != "" && t.Applied == t.Wanted && t.Health == rollout.HealthProgressing
+			if t.Trouble == "" && (comes || t.Step != "" && t.Wanted != "") {
+				list = append(list, fmt.Sprintf("%s on %s: %s %s %s", path, name, t.Health, t.Step, t.Reason))
 			}
 		}
 	}
-	return true
+	return list
 }
 
 // left is what the daemon says of units that are not done, a line for each.

@@ -351,6 +351,37 @@ func TestAWriteWithoutAnAnswer(t *testing.T) {
 	}
 }
 
+// A write outlasts the webhooks that an API server asks, which have 30 s each; what nobody judges
+// does not, and an option for all requests counts for writes, too.
+func TestHowLongARequestMayTake(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		options             Options
+		write, trial, reads time.Duration
+	}{
+		{Options{}, 40 * time.Second, 40 * time.Second, 15 * time.Second},
+		{Options{Timeout: 3 * time.Second}, 3 * time.Second, 3 * time.Second, 3 * time.Second},
+		{Options{WriteTimeout: time.Minute}, time.Minute, time.Minute, 15 * time.Second},
+	} {
+		cluster, err := Connect(&rest.Config{Host: "https://127.0.0.1:1"}, "shop", test.options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &call{Cluster: cluster}
+		for _, asked := range []struct {
+			method, query string
+			want          time.Duration
+		}{
+			{http.MethodPatch, "fieldManager=swell", test.write}, {http.MethodDelete, "", test.write}, {http.MethodPost, "", test.write},
+			{http.MethodPatch, "dryRun=All", test.trial}, {http.MethodGet, "", test.reads}, {"", "", test.reads},
+		} {
+			if got := c.patience(&request{method: asked.method, query: asked.query}); got != asked.want {
+				t.Errorf("%+v: %s %q may take %s, want %s", test.options, asked.method, asked.query, got, asked.want)
+			}
+		}
+	}
+}
+
 // After the network changed, packets of an old connection go nowhere, while a
 // new one would do: the request that found out is still answered.
 func TestAStuckConnectionIsLeft(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"testing"
 	"time"
+	"unsafe"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 
@@ -73,4 +74,45 @@ func TestEachMaskIsWrittenOnce(t *testing.T) {
 		}
 		l.suspend(false)
 	}
+}
+
+// TestALeaseGoesByTheClockThatSaysMore: a machine that slept and one whose clock was set back do
+// not write in a term that somebody else takes for over.
+func TestALeaseGoesByTheClockThatSaysMore(t *testing.T) {
+	const long = time.Hour
+	for _, c := range []struct {
+		name         string
+		wall, steady time.Duration // how long ago the Lease was renewed, by each clock
+		held         bool
+	}{
+		{"now", 0, 0, true},
+		{"the machine slept, and its steady clock stood still", long, 0, false},
+		{"the clock was set back meanwhile", 0, long, false},
+		{"the clock was set back by more", -long, long, false},
+		{"both", long, long, false},
+	} {
+		l := &lease{cluster: "dev", namespace: "kube-system", name: "swell", times: defaultLeaseTimes, last: &coordinationv1.Lease{},
+			renewed: earlier(t, c.wall, c.steady), terms: 1}
+		if term, why := l.term(); (term == 1) != c.held || (why == nil) != c.held {
+			t.Errorf("%s: term %d, %v", c.name, term, why)
+		}
+	}
+}
+
+// earlier is a time before now, by each of the two clocks that a [time.Time] has.
+func earlier(t *testing.T, wall, steady time.Duration) time.Time {
+	t.Helper()
+	now := time.Now()
+	before := now
+	parts := (*struct { // see its source
+		wall uint64 // the seconds are above 30 bits of nanoseconds
+		ext  int64  // the steady clock
+		loc  *time.Location
+	})(unsafe.Pointer(&before))
+	parts.wall -= uint64(wall/time.Second) << 30
+	parts.ext -= int64(steady)
+	if now.Sub(before) != steady || now.Round(0).Sub(before.Round(0)) != wall {
+		t.Fatalf("%s by the steady clock, %s by the other", now.Sub(before), now.Round(0).Sub(before.Round(0)))
+	}
+	return before
 }

@@ -63,7 +63,7 @@ import (
 //	doubt UNIT TARGET                 see State.Doubt
 //	dips|ails UNIT TARGET             see Unit.Dips and Unit.Ails
 //	proves UNIT TARGET yes|no         see State.Proves
-//	told KIND NUMBER                  transitions so far
+//	told KIND NUMBER [COMMIT]         transitions so far, and the commit of the last one
 //	settle                              all goes well until nothing is left to do
 //	status|reason|blocked UNIT REGEXP
 //	good UNIT TARGET DIGEST
@@ -77,7 +77,7 @@ func TestRules(t *testing.T) {
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
 			s := &script{
-				t: t, file: file, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), tiers: map[config.UnitPath]int{}, asked: map[config.UnitPath]Question{}, reported: map[string]int{},
+				t: t, file: file, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), tiers: map[config.UnitPath]int{}, asked: map[config.UnitPath]Question{}, reported: map[string][]Transition{},
 				labels: map[config.TargetName]map[string]string{}, last: map[object.UnitTarget]Action{},
 			}
 			s.run()
@@ -102,7 +102,7 @@ type script struct {
 	standing order.Standing
 	tiers    map[config.UnitPath]int
 	asked    map[config.UnitPath]Question
-	reported map[string]int
+	reported map[string][]Transition
 	found    []object.UnitTarget
 }
 
@@ -220,8 +220,12 @@ func (s *script) do(words []string) {
 			s.fatalf("proves: %t", proves)
 		}
 	case "told":
-		if got := s.reported[rest[0]]; got != s.number(rest[1]) {
-			s.fatalf("%d times %s, want %s", got, rest[0], rest[1])
+		got := s.reported[rest[0]]
+		if len(got) != s.number(rest[1]) {
+			s.fatalf("%d times %s, want %s", len(got), rest[0], rest[1])
+		}
+		if len(rest) > 2 && string(got[len(got)-1].Commit) != rest[2] {
+			s.fatalf("%s of commit %s, want %s", rest[0], got[len(got)-1].Commit, rest[2])
 		}
 	case "asks":
 		if got := len(s.state.Asks()); got != s.number(rest[0]) {
@@ -358,7 +362,7 @@ func (s *script) decide() {
 	}()
 	s.plan = s.agenda.all(s.state.Decide(s.want, s.now))
 	for _, tr := range s.plan.Transitions {
-		s.reported[tr.Kind]++
+		s.reported[tr.Kind] = append(s.reported[tr.Kind], tr)
 	}
 	for _, a := range s.plan.Actions {
 		at := object.UnitTarget{Unit: a.Unit, Target: a.Target}
@@ -407,7 +411,7 @@ func (s *script) outcome(verb string, rest []string) {
 	}
 	o.Reason = strings.Join(reason, " ")
 	for _, tr := range s.state.Record(o, s.now) {
-		s.reported[tr.Kind]++
+		s.reported[tr.Kind] = append(s.reported[tr.Kind], tr)
 	}
 }
 

@@ -237,7 +237,7 @@ func TestAnOrderThatDoesNothingSaysSo(t *testing.T) {
 }
 
 // TestAPromoteSaysWhichGatesStayShut: of the units of a folder it promotes those that the operator
-// may promote, and names the others.
+// may promote, and names the others; and the freeze that holds what it begins.
 func TestAPromoteSaysWhichGatesStayShut(t *testing.T) {
 	s := newServed(t, config.API{})
 	for path, by := range map[config.UnitPath]string{"shop/mail": "ann", "shop/pay": ""} {
@@ -251,12 +251,16 @@ func TestAPromoteSaysWhichGatesStayShut(t *testing.T) {
 		u := &rollout.Unit{Path: path, Rollout: release, Targets: map[config.TargetName]*rollout.Target{"dev/a": target}}
 		s.update(func(tx *store.Tx) error { return tx.PutUnit(path, must(json.Marshal(u))(t)) })
 	}
+	must(s.client.Give(t.Context(), Request{Verb: order.Freeze, All: true, Reason: "holidays"}))(t)
 	r := Request{Verb: order.Promote, About: []string{"shop"}, Reason: "x", DryRun: true}
 	for _, r.DryRun = range []bool{true, false} {
 		given := must(s.client.Give(t.Context(), r))(t)
 		got := strings.Join(given.Notes, "; ")
 		if !strings.HasPrefix(got, "it opens no gate of 1 unit that you may not pass: shop/mail (gate approval of wave canary: ") {
 			t.Errorf("dry run %t: notes %q", r.DryRun, got)
+		}
+		if held := given.HeldBy; !r.DryRun && (len(held) != 1 || held[0].Verb != order.Freeze) {
+			t.Errorf("held by %+v, want the freeze", held)
 		}
 	}
 }

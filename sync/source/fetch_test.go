@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -428,6 +429,12 @@ func TestFetchFaults(t *testing.T) {
 				t.Fatalf("Fetch = %q, %v", got, err)
 			}
 			checkMessage(t, err, test.want)
+			busy, ok := errors.AsType[*Busy](err)
+			if refused := strings.Contains(test.want, "status ") && !strings.Contains(test.want, "speak"); refused != ok {
+				t.Errorf("it asks to be left alone: %t, want %t", ok, refused)
+			} else if ok && busy.RetryAfter() != 30*time.Second {
+				t.Errorf("it is left alone for %s, want 30s", busy.RetryAfter())
+			}
 			if diff := cmp.Diff(map[string]string{"a": "1"}, files(t, s, good)); diff != "" {
 				t.Error("last good commit:", diff)
 			}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"helm.sh/helm/v4/pkg/chart/common"
@@ -113,6 +114,9 @@ func (r *renderings) printsAddress(rendered map[string]string) *helm.Finding {
 	if err != nil {
 		return &helm.Finding{Text: plain(err).Error()}
 	}
+	if slices.Equal(r.applied(rendered), r.applied(again)) {
+		return nil
+	}
 	for name, text := range rendered {
 		if text != again[name] && !strings.HasSuffix(name, "NOTES.txt") {
 			line := addressText.ReplaceAllString(firstDifference(text, again[name]), "0x...")
@@ -140,16 +144,7 @@ func (r *renderings) same(rendered map[string]string, c *chance) bool {
 	if err != nil {
 		return false
 	}
-	before, after := r.applied(rendered), r.applied(again)
-	if len(before) != len(after) {
-		return false
-	}
-	for i := range before {
-		if before[i] != after[i] {
-			return false
-		}
-	}
-	return true
+	return slices.Equal(r.applied(rendered), r.applied(again))
 }
 
 // applied are the objects that are not left out, and the problems of others.
