@@ -307,7 +307,7 @@ func (p *pass) noteDrifts(drifts []drift.Finding, checked bool, now time.Time) (
 		switch {
 		case mode == config.DriftOff && !awaited:
 			continue
-		case mode == config.DriftReport && !awaited, p.reportsOnly(found.Entry):
+		case mode == config.DriftReport && !awaited, found.Leaving, p.reportsOnly(found.Entry):
 			p.noteReported(found, drift.Text(found), now)
 		case p.waitsForRelease(found):
 			p.noteReported(found, drift.Text(found)+"; the newest commit changes it too: it stays until its wave", now)

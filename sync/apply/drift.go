@@ -41,6 +41,10 @@ func compare(entry store.Entry, live *metav1.PartialObjectMetadata, ignored ...p
 		}
 		return &drift.Finding{Entry: entry, Missing: true, Changes: []store.Change{change}, Fingerprint: now}
 	}
+	if live.DeletionTimestamp != nil {
+		change := store.Change{Note: "deleted by somebody: " + terminating(live), Manager: store.UnknownManager}
+		return &drift.Finding{Entry: entry, Leaving: true, Changes: []store.Change{change}, Fingerprint: now}
+	}
 	if now == entry.Fingerprint && live.Annotations[config.AnnotationOwned] == "" {
 		return nil
 	}

@@ -27,6 +27,9 @@ type Finding struct {
 	// Kept says that another apply is not to be made: whatever is sent, the
 	// server makes this of it, or the object belongs to another monorepo now.
 	Kept bool
+	// Leaving says that somebody deletes the object, which waits for finalizers: nothing that is sent would last.
+	// Once it is gone it is missing.
+	Leaving bool
 }
 
 // TakenOver is the note of a change by which an object went to another monorepo.
