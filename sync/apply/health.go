@@ -140,6 +140,11 @@ func (c *call) inspect(ctx context.Context, o *object.Object, known store.Entry,
 		return inspection{health: health.Health{State: health.Healthy}}, nil
 	}
 	h, err := c.judgeObject(ctx, o, live, work.Rules)
+	if err == nil && h.State == health.Healthy && work.Rules.For(o.ID) == nil {
+		if why := c.emptied(ctx, &work, o, live); why != "" {
+			return inspection{health: progressing(why), drift: finding}, nil
+		}
+	}
 	if err != nil || h.State == health.Healthy || o.IsRun() {
 		return inspection{health: h}, err
 	}

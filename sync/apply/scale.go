@@ -6,8 +6,10 @@ package apply
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
@@ -132,15 +134,35 @@ func (s *sending) scaling(ctx context.Context, uid types.UID, fields string) (sc
 // unknownScaler stands for what the server does not tell of.
 const unknownScaler = "maybe an autoscaler"
 
-// scaler is what scales the object, empty for nothing: an autoscaler of the bundle, or one
+// emptied says that somebody scaled a workload to nothing of which Git wants pods. It is as ready as it is wanted, and
+// does no work: it is no proof of a release. Empty: it is not so, or an autoscaler may have done it.
+func (c *call) emptied(ctx context.Context, work *Work, o *object.Object, live *unstructured.Unstructured) string {
+	n, found, err := unstructured.NestedInt64(live.Object, "spec", "replicas")
+	if err != nil || !found || n != 0 || !isScalable(o.ID) {
+		return ""
+	}
+	root, err := decodeObject(o.JSON)
+	if err != nil {
+		return ""
+	}
+	wants := replicasOf(o.ID, root)
+	if wants == noReplicas || wants == "0" || c.scalerOf(ctx, work, o.ID) != "" {
+		return ""
+	}
+	return fmt.Sprintf("scaled to 0 by hand, Git says %s: scale it up, change Git, or mask the target", wants)
+}
+
+func (s *sending) scaler(ctx context.Context) string { return s.scalerOf(ctx, &s.Work, s.o.ID) }
+
+// scalerOf is what scales the object, empty for nothing: an autoscaler of the bundle, or one
 // that is there and that the bundle does not take away.
-func (s *sending) scaler(ctx context.Context) string {
+func (c *call) scalerOf(ctx context.Context, work *Work, scaled object.ID) string {
 	bundle := map[string]bool{}
-	for _, o := range s.Objects {
-		if o.ID.Namespace != s.o.ID.Namespace || !o.ID.IsScaler() {
+	for _, o := range work.Objects {
+		if o.ID.Namespace != scaled.Namespace || !o.ID.IsScaler() {
 			continue
 		}
-		if root, err := decodeObject(o.JSON); err == nil && scales(root, s.o.ID) {
+		if root, err := decodeObject(o.JSON); err == nil && scales(root, scaled) {
 			return o.ID.String()
 		}
 		bundle[o.ID.Name] = true
@@ -149,15 +171,15 @@ func (s *sending) scaler(ctx context.Context) string {
 		metav1.TypeMeta `json:",inline"`
 		Items           []map[string]any `json:"items"`
 	}
-	path := "/apis/autoscaling/v2/namespaces/" + s.o.ID.Namespace + "/horizontalpodautoscalers"
-	err := s.getJSON(ctx, "HorizontalPodAutoscalerList", &request{op: "list", object: "HorizontalPodAutoscaler", path: path}, &list)
+	path := "/apis/autoscaling/v2/namespaces/" + scaled.Namespace + "/horizontalpodautoscalers"
+	err := c.getJSON(ctx, "HorizontalPodAutoscalerList", &request{op: "list", object: "HorizontalPodAutoscaler", path: path}, &list)
 	if err != nil && !isPathMissing(err) {
 		return unknownScaler
 	}
 	for _, item := range list.Items {
 		name, _ := metadataOf(item)["name"].(string)
-		id := object.ID{Group: "autoscaling", Kind: "HorizontalPodAutoscaler", Namespace: s.o.ID.Namespace, Name: name}
-		if _, ours := s.Known[id]; scales(item, s.o.ID) && (bundle[name] || !ours) {
+		id := object.ID{Group: "autoscaling", Kind: "HorizontalPodAutoscaler", Namespace: scaled.Namespace, Name: name}
+		if _, ours := work.Known[id]; scales(item, scaled) && (bundle[name] || !ours) {
 			return id.String()
 		}
 	}

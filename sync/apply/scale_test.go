@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/swell-sh/swell/render/object"
+	"github.com/swell-sh/swell/sync/apply/health"
 	"github.com/swell-sh/swell/sync/store"
 )
 
@@ -125,6 +126,14 @@ func TestScaledByHand(t *testing.T) {
 			}
 			if got := swept(t, c, []store.Entry{before[0].Entry}); got != nil {
 				t.Errorf("drift: %v", got)
+			}
+			if test.live == 0 { // it is no proof of a release, unless an autoscaler did it
+				want := health.Health{State: health.Healthy}
+				if !test.hpa {
+					why := "Deployment/" + ns + "/web: scaled to 0 by hand, Git says 3: scale it up, change Git, or mask the target"
+					want = health.Health{State: health.Progressing, Reason: why}
+				}
+				becomes(t, c, want, o)
 			}
 			for _, image := range []string{"b", "c"} { // a release of something else, twice
 				before = bring(t, c, before, newObject(t, scalable, ns, 3, image))
