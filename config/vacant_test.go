@@ -17,6 +17,7 @@ func TestVacantWaves(t *testing.T) {
 	first := Wave{Name: "canary", Match: canary}
 	rest := Wave{Name: "rest"}
 	late := Wave{Name: "late", Targets: []TargetName{"b"}}
+	none := Wave{Name: "none", Targets: []TargetName{"x"}}
 	for name, test := range map[string]struct {
 		waves []Wave
 		rings []string // of clusters a, b, c
@@ -24,7 +25,7 @@ func TestVacantWaves(t *testing.T) {
 	}{
 		"a canary":               {[]Wave{first, rest}, []string{"", "canary", ""}, "a 1, b 0, c 1"},
 		"its label is gone":      {[]Wave{first, rest}, []string{"", "canray", ""}, "a 0, b 1, c 1"},
-		"two waves are vacant":   {[]Wave{first, {Name: "none", Targets: []TargetName{"x"}}, late, rest}, []string{"", "", ""}, "a 3, b 0, c 3"},
+		"two waves are vacant":   {[]Wave{first, none, late, rest}, []string{"", "", ""}, "a 3, b 0, c 3"},
 		"a later wave is vacant": {[]Wave{late, first, rest}, []string{"", "", ""}, "a 2, b 0, c 2"},
 		"all are vacant":         {[]Wave{first}, []string{"", "", ""}, ""},
 	} {

@@ -32,6 +32,7 @@ import (
 	"github.com/swell-sh/swell/render"
 	"github.com/swell-sh/swell/render/diff"
 	"github.com/swell-sh/swell/render/object"
+	"github.com/swell-sh/swell/sync/apply"
 	"github.com/swell-sh/swell/sync/devcluster/devtest"
 	"github.com/swell-sh/swell/sync/rollout"
 	"github.com/swell-sh/swell/sync/source"
@@ -149,7 +150,7 @@ func (s *serverFleet) settle() {
 		if time.Now().After(deadline) {
 			s.Fatalf("no rest: busy %v, %s, %v, %v:\n%s", s.d.Busy(), s.awaited(), r.Transitions, r.Objects, s.left())
 		}
-		changed := len(r.Transitions)+len(r.Objects) > 0
+		changed := len(r.Transitions)+r.Objects[apply.Created]+r.Objects[apply.Configured]+r.Objects[apply.Deleted] > 0
 		if changed {
 			calm = 0
 		}
@@ -170,8 +171,8 @@ func (s *serverFleet) settle() {
 func (s *serverFleet) awaited() (list []string) {
 	for path, unit := range s.d.state.Units {
 		for name, t := range unit.Targets {
-			comes := t.Applied != "" && t.Applied == t.Wanted && t.Health == rollout.HealthProgressing
-			if t.Trouble == "" && (comes || t.Step != "" && t.Wanted != "") {
+			starting := t.Applied != "" && t.Applied == t.Wanted && t.Health == rollout.HealthProgressing
+			if t.Trouble == "" && (starting || t.Step != "" && t.Wanted != "") {
 				list = append(list, fmt.Sprintf("%s on %s: %s %s %s", path, name, t.Health, t.Step, t.Reason))
 			}
 		}

@@ -343,14 +343,14 @@ func TestAServiceGetsAnotherName(t *testing.T) {
 // TestAUnitGoesWithItsNamespace: of a unit that is removed, and has something that takes approval on a target, nothing
 // goes there before it; where it has nothing of that sort, or stays, the light ones go.
 func TestAUnitGoesWithItsNamespace(t *testing.T) {
-	const asks, goes = "deleting a Namespace needs approval", "the unit goes with Namespace/ns/ns, and deleting that needs approval"
+	const asks, along = "deleting a Namespace needs approval", "the unit goes with Namespace/ns/ns, and deleting that needs approval"
 	for _, c := range []struct {
 		name, from string
 		stays      bool
 		want       string
 		held       int
 	}{
-		{"removed", "Namespace/ns/ns Deployment/ns/a ConfigMap/ns/a", false, asks + "; " + goes, 3},
+		{"removed", "Namespace/ns/ns Deployment/ns/a ConfigMap/ns/a", false, asks + "; " + along, 3},
 		{"without one", "Deployment/ns/a ConfigMap/ns/a", false, "", 0},
 		{"it stays", "Namespace/ns/ns ConfigMap/ns/a Deployment/ns/b", true, asks, 1},
 	} {

@@ -102,7 +102,8 @@ func TestUnreached(t *testing.T) {
 
 // TestReasonOfLeftovers: what a commit dropped and is still there is named, whatever else goes on.
 func TestReasonOfLeftovers(t *testing.T) {
-	left := &rollout.Target{Wanted: "d1", Applied: "d1", Health: rollout.HealthGood, Left: "ConfigMap/a/b: denied", Reason: "0 of 2 replicas"}
+	left := &rollout.Target{Wanted: "d1", Applied: "d1", Health: rollout.HealthGood,
+		Left: "ConfigMap/a/b: denied", Reason: "0 of 2 replicas"}
 	u := &rollout.Unit{Path: "services/cart", Targets: map[config.TargetName]*rollout.Target{"sas-1/a": left},
 		Rollout: &rollout.Rollout{ID: 1, Status: rollout.Done}}
 	const want = "target sas-1/a: ConfigMap/a/b: denied; 0 of 2 replicas"
