@@ -49,6 +49,9 @@ func (p *pass) refusesAccept(clusters map[string]store.ClusterState, name, uid s
 			return fmt.Sprintf("cluster %s has the UID %s", other, uid)
 		}
 	}
+	if c := p.fleet.Of(name); c != nil && c.Stranger() != "" && c.Stranger() != uid {
+		return fmt.Sprintf("its namespace kube-system has the UID %s", c.Stranger())
+	}
 	switch known := clusters[name]; {
 	case known.UID == "" && !p.monorepo.wanted.Clusters[name]:
 		return "the fleet has no cluster of this name"

@@ -214,6 +214,7 @@ func TestAClusterIsMadeAnew(t *testing.T) {
 		}
 		accept(before)
 		accept(w.uid("dev-1"))
+		accept("1f6a8e04-9d43-4c1b-8b0e-6a4f5d2c7e11") // a slip: no cluster has it
 		if n := w.remembered("dev-2"); n != has || w.tag("dev-2/c", "app") != "" {
 			t.Errorf("nobody accepted it, and %d objects of %d are remembered, and %q is there", n, has, w.tag("dev-2/c", "app"))
 		}
@@ -235,8 +236,9 @@ func TestAClusterIsMadeAnew(t *testing.T) {
 		}
 		w.want("the history, the newest first", strings.Join(texts, "\n"), strings.Join([]string{
 			"kube-system had the UID " + before + ", and has " + after + ": 3 objects of 2 units are forgotten)",
+			"there was nothing to do: its namespace kube-system has the UID " + after + ")",
 			"there was nothing to do: cluster dev-1 has the UID " + w.uid("dev-1") + ")",
-			"there was nothing to do: it is the cluster that swell knows)",
+			"there was nothing to do: its namespace kube-system has the UID " + after + ")",
 		}, "\n"))
 	})
 }

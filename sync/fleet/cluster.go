@@ -34,7 +34,8 @@ type Cluster struct {
 	pinned string
 	// forgotten is how often [Cluster.Forget] was called: what was looked up before is of no use.
 	forgotten int
-	link      *link // nil before the first look, and after a loss
+	stranger  string // see [Cluster.Stranger]
+	link      *link  // nil before the first look, and after a loss
 	// down says why the last look failed. While it is set, a look is under way
 	// in the background, so that no pass waits for a cluster that is gone.
 	down error
@@ -79,11 +80,28 @@ func (c *Cluster) Reach(ctx context.Context) (*apply.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.noteStranger(pinned, uid)
 	if pinned != uid {
 		return nil, fmt.Errorf("cluster %s: not the cluster we knew: its kube-system namespace has the UID %s, ours had %s: "+
 			"where it was made anew, swell cluster accept %s --uid %s forgets what the old one had", c.name, uid, pinned, c.name, uid)
 	}
 	return conn, nil
+}
+
+// noteStranger keeps which cluster answers in place of the one that is known.
+func (c *Cluster) noteStranger(pinned, uid string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stranger = ""; pinned != uid {
+		c.stranger = uid
+	}
+}
+
+// Stranger is the UID of the cluster that answered at last in place of the one that is known; empty: none did.
+func (c *Cluster) Stranger() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.stranger
 }
 
 func (c *Cluster) reach(ctx context.Context) (*apply.Cluster, string, error) {
