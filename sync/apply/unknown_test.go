@@ -81,7 +81,8 @@ func TestWhatOthersAddIsNotOurs(t *testing.T) {
 	c, _ := connect(t, Options{})
 	ns := space(t)
 	entries := applied(t, c, configMap(t, ns, "a", "1"), newObject(t, deployment, ns, "web", "1"))
-	owner := `{"apiVersion":"v1","kind":"Namespace","name":"` + ns + `","uid":"6f1f2a36-0000-4000-8000-000000000000"}`
+	// One that is there: else the garbage collector deletes the object, and that is drift.
+	owner := `{"apiVersion":"apps/v1","kind":"Deployment","name":"web","uid":"` + entries[1].UID + `"}`
 	edit(t, entries[0].ID, types.MergePatchType, `{"metadata":{"finalizers":["example.com/hold"],"ownerReferences":[`+owner+`],"labels":{"a":"b"},"annotations":{"c":"d"}},"data":{"more":"x"}}`, "controller")
 	t.Cleanup(func() {
 		_, _ = somebody(t).Resource(configMaps).Namespace(ns).Patch(context.Background(), "a", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
