@@ -65,7 +65,7 @@ fuzz: bin/testrun
 ## test-long: the long forms of the tests; takes hours
 # The long forms: hours.
 test-long: $(BUILT)
-	SWELL_DEMO=all SWELL_KILLS=200 SWELL_FAILURES=all SWELL_EDITS=all SWELL_REFUSALS=20000 SWELL_POLICIES=20000 SWELL_REQUESTS=40000 SWELL_SOPS=2000 SWELL_MUTANTS=all SWELL_WEEK=168h SWELL_FLEETS=2000 CGO_ENABLED=1 $(GO) test -race -timeout 6h ./...
+	SWELL_DEMO=all SWELL_KILLS=200 SWELL_FAILURES=all SWELL_EDITS=all SWELL_SERVER_EDITS=200 SWELL_REFUSALS=20000 SWELL_POLICIES=20000 SWELL_REQUESTS=40000 SWELL_SOPS=2000 SWELL_MUTANTS=all SWELL_WEEK=168h SWELL_FLEETS=2000 CGO_ENABLED=1 $(GO) test -race -timeout 6h ./...
 	$(GO) test -timeout 6h -rapid.checks 5000 ./config ./render/override ./render/schema ./render/schema/easy ./sync/rollout ./sync/approval
 
 ## sim [TIME=1h] [SEED=4711]: random histories of the whole daemon with faults, or one of them again
