@@ -126,7 +126,12 @@ func (d *Daemon) strayClusters() string {
 		names = append(names, c.Name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Clusters)) {
-		if !slices.Contains(names, name) {
+		if slices.Contains(names, name) {
+			continue
+		}
+		if _, had := d.surveys.known[name]; had { // no typing mistake, and nothing to correct
+			stray = append(stray, fmt.Sprintf("cluster %q: it left the fleet: its access may go from here, too", name))
+		} else {
 			stray = append(stray, fmt.Sprintf("cluster %q: the fleet has no cluster of this name%s", name, document.DidYouMean(name, names)))
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/swell-sh/swell/config"
 	"github.com/swell-sh/swell/render"
+	"github.com/swell-sh/swell/sync/store"
 )
 
 // TestStrayClusters: a cluster of the daemon's configuration that the fleet does not
@@ -19,6 +20,11 @@ func TestStrayClusters(t *testing.T) {
 	}
 	d.monorepo.snapshot = &render.Snapshot{Repository: &config.Repository{Fleet: config.Fleet{Clusters: []*config.Cluster{{Name: "sas-1"}, {Name: "vla-1"}}}}}
 	want := `cluster "vla1": the fleet has no cluster of this name, did you mean "vla-1"?; cluster "x": the fleet has no cluster of this name, want one of sas-1, vla-1`
+	if got := d.strayClusters(); got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+	d.surveys.known = map[string]store.ClusterState{"x": {Name: "x"}}
+	want = `cluster "vla1": the fleet has no cluster of this name, did you mean "vla-1"?; cluster "x": it left the fleet: its access may go from here, too`
 	if got := d.strayClusters(); got != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
