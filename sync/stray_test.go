@@ -24,7 +24,8 @@ func TestStrayClusters(t *testing.T) {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
 	d.surveys.known = map[string]store.ClusterState{"x": {Name: "x"}}
-	want = `cluster "vla1": the fleet has no cluster of this name, did you mean "vla-1"?; cluster "x": it left the fleet: its access may go from here, too`
+	want = `cluster "vla1": the fleet has no cluster of this name, did you mean "vla-1"?; ` +
+		`cluster "x": it left the fleet: its access may go from here, too`
 	if got := d.strayClusters(); got != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
