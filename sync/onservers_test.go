@@ -290,7 +290,9 @@ func written(t *testing.T, u *unstructured.Unstructured) string {
 	for _, field := range []string{"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp"} {
 		unstructured.RemoveNestedField(u.Object, "metadata", field)
 	}
-	unstructured.RemoveNestedField(u.Object, "metadata", "annotations", "deployment.kubernetes.io/revision")
+	for _, count := range []string{"deployment.kubernetes.io/revision", "deprecated.daemonset.template.generation"} {
+		unstructured.RemoveNestedField(u.Object, "metadata", "annotations", count)
+	}
 	if u.GetKind() == "Service" { // others when it is made again
 		unstructured.RemoveNestedField(u.Object, "spec", "clusterIP")
 		unstructured.RemoveNestedField(u.Object, "spec", "clusterIPs")
