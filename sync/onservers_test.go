@@ -240,7 +240,7 @@ func (s *serverFleet) approveAll() {
 	}
 }
 
-// objectsOf are those that two commits bring to clusters.
+// objectsOf are those that two commits bring to clusters. A Job is another one each time that it runs.
 func (s *serverFleet) objectsOf(snapshots ...*render.Snapshot) []clusterObject {
 	found := map[clusterObject]bool{}
 	for _, snapshot := range snapshots {
@@ -249,7 +249,9 @@ func (s *serverFleet) objectsOf(snapshots ...*render.Snapshot) []clusterObject {
 			s.must(err)
 			for target, b := range bundles {
 				for _, o := range b.Objects {
-					found[clusterObject{target.Cluster(), o.ID}] = true
+					if !o.ID.IsJob() {
+						found[clusterObject{target.Cluster(), o.ID}] = true
+					}
 				}
 			}
 		}
@@ -309,6 +311,9 @@ func (s *serverFleet) compare(when string, before, after map[clusterObject]seen,
 	s.Helper()
 	want := map[clusterObject]diff.Action{}
 	for placed, action := range forecast {
+		if placed.id.IsJob() {
+			continue
+		}
 		key := clusterObject{placed.Target.Cluster(), placed.id}
 		if action == diff.Forgotten || action == diff.Released { // its marks may go
 			if want[key] == "" {
