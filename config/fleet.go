@@ -50,6 +50,9 @@ type Target struct {
 	Kubernetes string // the cluster's
 }
 
+// everyTarget is each target that a unit may be placed on: the cells, and the cluster itself.
+func (c *Cluster) everyTarget() []Target { return slices.Concat(c.Targets(false), c.Targets(true)) }
+
 // Targets are the cluster's cells, or the cluster itself when wholeClusters is
 // set or when it has no cells, in the order written.
 func (c *Cluster) Targets(wholeClusters bool) []Target {

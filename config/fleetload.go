@@ -109,7 +109,7 @@ func (l *loader) readFleet(dir string) {
 // picks says whether a match picks any target, as a cell or as a whole cluster.
 func (r *Repository) picks(m Match) bool {
 	for _, cluster := range r.Clusters {
-		for _, target := range slices.Concat(cluster.Targets(false), cluster.Targets(true)) {
+		for _, target := range cluster.everyTarget() {
 			if m.Matches(target.Labels) {
 				return true
 			}
@@ -156,7 +156,7 @@ func (r *Repository) unknownIn(m Match) (unknown []string, label bool) {
 func (r *Repository) labels() map[string][]string {
 	known := map[string][]string{}
 	for _, cluster := range r.Clusters {
-		for _, target := range slices.Concat(cluster.Targets(false), cluster.Targets(true)) {
+		for _, target := range cluster.everyTarget() {
 			for label, value := range target.Labels {
 				if !slices.Contains(known[label], value) {
 					known[label] = append(known[label], value)

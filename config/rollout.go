@@ -182,8 +182,7 @@ func (r *Rollout) vacantIn(fleet []*Cluster) int {
 	for i := range r.Waves {
 		w := &r.Waves[i]
 		for _, c := range fleet {
-			mayBeIn := func(t Target) bool { return w.may(t.Name, t.Labels) }
-			if slices.ContainsFunc(c.Targets(false), mayBeIn) || slices.ContainsFunc(c.Targets(true), mayBeIn) {
+			if slices.ContainsFunc(c.everyTarget(), func(t Target) bool { return w.may(t.Name, t.Labels) }) {
 				return i
 			}
 		}

@@ -210,7 +210,7 @@ func (l *loader) checkWaveTargets(doc *document.Document, rollout *Rollout, i in
 func (r *Repository) whyNoName(name TargetName) (why, hint string) {
 	known := map[string]bool{}
 	for _, c := range r.Clusters {
-		for _, target := range slices.Concat(c.Targets(false), c.Targets(true)) {
+		for _, target := range c.everyTarget() {
 			known[string(target.Name)] = true
 		}
 	}

@@ -148,7 +148,7 @@ func (s *serverFleet) settle() {
 		r := s.d.Once(s.Context())
 		s.must(r.Err)
 		if time.Now().After(deadline) {
-			s.Fatalf("no rest: busy %v, %s, %v, %v:\n%s", s.d.Busy(), s.awaited(), r.Transitions, r.Objects, s.left())
+			s.Fatalf("no rest: busy %v, %s, %v, %v:\n%s", s.d.Busy(), s.awaited(), r.Transitions, r.Objects, leftOf(s.d))
 		}
 		changed := len(r.Transitions)+r.Objects[apply.Created]+r.Objects[apply.Configured]+r.Objects[apply.Deleted] > 0
 		if changed {
@@ -178,17 +178,6 @@ func (s *serverFleet) awaited() (list []string) {
 		}
 	}
 	return list
-}
-
-// left is what the daemon says of units that are not done, a line for each.
-func (s *serverFleet) left() string {
-	var text strings.Builder
-	for _, path := range s.d.state.Paths(s.d.monorepo.wanted) {
-		if why := s.d.state.Left(path, s.d.monorepo.wanted); why != "" {
-			fmt.Fprintf(&text, "%s in the end: %s\n", path, why)
-		}
-	}
-	return text.String()
 }
 
 // try previews an edit, has the daemon take it, and brings the example back.
@@ -227,7 +216,8 @@ func (s *serverFleet) try(seed int, example, f files) {
 	restored := s.live(objects)
 	for key, first := range before {
 		if now, ok := restored[key]; !ok || now.content != first.content {
-			s.Fatalf("seed %d: %s in %s does not come back:\n%s\n%s\n%s", seed, key.id, key.cluster, first.content, now.content, s.left())
+			s.Fatalf("seed %d: %s in %s does not come back:\n%s\n%s\n%s",
+				seed, key.id, key.cluster, first.content, now.content, leftOf(s.d))
 		}
 	}
 }
@@ -253,9 +243,7 @@ func (s *serverFleet) approveAll() {
 	plans, err := s.store.Plans()
 	s.must(err)
 	for _, p := range plans {
-		other := s.store.Beside()
-		approve := func(tx *store.Tx) error { return tx.Approve(p.Digest, "ada", s.now) }
-		s.must(errors.Join(other.Update(s.Context(), approve), other.Close()))
+		s.must(approveIn(s.Context(), s.store, p.Digest, s.now))
 	}
 }
 
@@ -372,6 +360,6 @@ func (s *serverFleet) compare(
 	}
 	if len(objections) > 0 {
 		slices.Sort(objections)
-		s.Fatalf("%s:\n%s\n%s\n%s", when, strings.Join(objections, "\n"), comesTo(plan), s.left())
+		s.Fatalf("%s:\n%s\n%s\n%s", when, strings.Join(objections, "\n"), comesTo(plan), leftOf(s.d))
 	}
 }

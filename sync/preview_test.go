@@ -315,8 +315,13 @@ func (f *fleetOf) pass() (written int, acted bool) {
 
 // approve has somebody approve deletions.
 func (f *fleetOf) approve(digest object.Digest) {
-	other := f.d.Store.(*store.Store).Beside()
-	f.must(errors.Join(other.Update(f.Context(), func(tx *store.Tx) error { return tx.Approve(digest, "ada", f.now) }), other.Close()))
+	f.must(approveIn(f.Context(), f.d.Store.(*store.Store), digest, f.now))
+}
+
+// approveIn approves a plan as another process does.
+func approveIn(ctx context.Context, s *store.Store, digest object.Digest, now time.Time) error {
+	other := s.Beside()
+	return errors.Join(other.Update(ctx, func(tx *store.Tx) error { return tx.Approve(digest, "ada", now) }), other.Close())
 }
 
 func (f *fleetOf) forgotten(path config.UnitPath, target config.TargetName) {
@@ -467,11 +472,11 @@ func comesTo(plan *Forecast) string {
 	return text.String()
 }
 
-// left is what the daemon says of units that are not done, a line for each.
-func (f *fleetOf) left() string {
+// leftOf is what a daemon says of units that are not done, a line for each.
+func leftOf(d *Daemon) string {
 	var text strings.Builder
-	for _, path := range f.d.state.Paths(f.d.monorepo.wanted) {
-		if why := f.d.state.Left(path, f.d.monorepo.wanted); why != "" {
+	for _, path := range d.state.Paths(d.monorepo.wanted) {
+		if why := d.state.Left(path, d.monorepo.wanted); why != "" {
 			fmt.Fprintf(&text, "\n%s in the end: %s", path, why)
 		}
 	}
@@ -569,7 +574,7 @@ func comparePreview(t tester, fleet *fleetOf, compiler *render.Compiler, base *r
 		maps.DeleteFunc(first, func(object string, _ diff.Action) bool { return fleet.did[object] == "" })
 	}
 	if d := cmp.Diff(first, fleet.did); d != "" {
-		t.Fatalf("before approval (-said +did):\n%s%s%s", d, comesTo(plan), fleet.left())
+		t.Fatalf("before approval (-said +did):\n%s%s%s", d, comesTo(plan), leftOf(fleet.d))
 	}
 	plans, err := fleet.d.Store.Plans()
 	fleet.must(err)
@@ -596,7 +601,7 @@ func comparePreview(t tester, fleet *fleetOf, compiler *render.Compiler, base *r
 	}
 	fleet.run()
 	if d := cmp.Diff(predicted(head, report, plan, fleet.now, true), fleet.did); d != "" {
-		t.Fatalf("after approval (-said +did):\n%s%s%s", d, comesTo(plan), fleet.left())
+		t.Fatalf("after approval (-said +did):\n%s%s%s", d, comesTo(plan), leftOf(fleet.d))
 	}
 	return report
 }

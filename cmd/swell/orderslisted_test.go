@@ -65,18 +65,7 @@ func manyUnits(t *testing.T) (file string) {
 // above ten units, and with --all, and does it with --yes only. What holds something never asks.
 func TestOrdersAboutManyUnitsAreListedFirst(t *testing.T) {
 	file := manyUnits(t)
-	given := func() int {
-		s, err := store.OpenReadOnly(filepath.Join(filepath.Dir(file), "state"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.Close()
-		orders, err := s.Orders()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return len(orders)
-	}
+	given := func() int { return len(storedOrders(t, file)) }
 	const asked, soaks = "swell: error: not confirmed: there is no terminal to ask on\nswell: hint: --yes does it without asking\n",
 		"wave canary ends when it is healthy, whatever its soak and gates say"
 	for _, c := range []struct {

@@ -59,22 +59,13 @@ swell: hint: swell get units and swell get targets list them
 			t.Errorf("%s: exit code %d\n%s", c.args, code, diff)
 		}
 	}
-	s, err := store.OpenReadOnly(filepath.Join(filepath.Dir(file), "state"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	orders, err := s.Orders()
-	if err != nil {
-		t.Fatal(err)
-	}
 	type about struct {
 		Unit   config.UnitPath
 		Target config.TargetName
 		Reason string
 	}
 	var got []about
-	for _, o := range orders {
+	for _, o := range storedOrders(t, file) {
 		if o.Verb != order.Retry || o.By == "" || o.At.IsZero() {
 			t.Errorf("%+v", o)
 		}
@@ -83,4 +74,19 @@ swell: hint: swell get units and swell get targets list them
 	if diff := cmp.Diff([]about{{"services/shop", "", "because"}, {"", "sas/a", ""}, {"", "vla", ""}, {}}, got); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// storedOrders are those that the state beside a daemon's configuration keeps for it.
+func storedOrders(t *testing.T, configuration string) []order.Order {
+	t.Helper()
+	s, err := store.OpenReadOnly(filepath.Join(filepath.Dir(configuration), "state"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	orders, err := s.Orders()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return orders
 }

@@ -53,9 +53,8 @@ func modernize(fields map[string]any, configured bool) {
 	move("bases", "resources", list("bases"))
 	move("imageTags", "images", list("imageTags"))
 	if merges := list("patchesStrategicMerge"); len(merges) > 0 { // kustomize runs them just before patches
-		patches := list("patches")
-		delete(fields, "patches")
-		move("patchesStrategicMerge", "patches", slices.Concat(mergeEntries(merges), patches))
+		delete(fields, "patchesStrategicMerge")
+		fields["patches"] = slices.Concat(mergeEntries(merges), list("patches"))
 	}
 	if common, ok := fields["commonLabels"].(map[string]any); ok && !configured {
 		var labels []any
